@@ -1,0 +1,1 @@
+"""Tidegate turns a shared folder into results."""
