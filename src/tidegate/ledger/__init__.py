@@ -1,1 +1,71 @@
-"""."""
+"""Ledger: the durable table of every known file, its states, claims and fences. The only owner of transitions."""
+
+from tidegate.ledger.clock import Clock, nonce
+from tidegate.ledger.contract import Ledger
+from tidegate.ledger.owners import Owner, dead_among, living
+from tidegate.ledger.records import (
+    NOTHING,
+    Backlog,
+    Claim,
+    Committed,
+    Counts,
+    End,
+    Event,
+    FilePlan,
+    FileView,
+    Finish,
+    FolderChange,
+    FolderTally,
+    IndexedFile,
+    KnownFile,
+    Look,
+    Recovered,
+    Result,
+    SeenFile,
+    Selection,
+    Tally,
+    TaskPlan,
+    TaskView,
+    Unsettled,
+    Want,
+)
+from tidegate.ledger.sqlite import SqliteLedger, Terms
+from tidegate.ledger.states import RESTING, Presence, State
+
+__all__ = [
+    "NOTHING",
+    "RESTING",
+    "Backlog",
+    "Claim",
+    "Clock",
+    "Committed",
+    "Counts",
+    "End",
+    "Event",
+    "FilePlan",
+    "FileView",
+    "Finish",
+    "FolderChange",
+    "FolderTally",
+    "IndexedFile",
+    "KnownFile",
+    "Ledger",
+    "Look",
+    "Owner",
+    "Presence",
+    "Recovered",
+    "Result",
+    "SeenFile",
+    "Selection",
+    "SqliteLedger",
+    "State",
+    "Tally",
+    "TaskPlan",
+    "TaskView",
+    "Terms",
+    "Unsettled",
+    "Want",
+    "dead_among",
+    "living",
+    "nonce",
+]
