@@ -3,6 +3,7 @@
 from tidegate.ledger.clock import Clock, nonce
 from tidegate.ledger.contract import Ledger
 from tidegate.ledger.owners import Owner, dead_among, living
+from tidegate.ledger.progress import Meter, Progress, Work
 from tidegate.ledger.records import (
     NOTHING,
     Backlog,
@@ -51,8 +52,10 @@ __all__ = [
     "KnownFile",
     "Ledger",
     "Look",
+    "Meter",
     "Owner",
     "Presence",
+    "Progress",
     "Recovered",
     "Result",
     "SeenFile",
@@ -65,6 +68,7 @@ __all__ = [
     "Terms",
     "Unsettled",
     "Want",
+    "Work",
     "dead_among",
     "living",
     "nonce",

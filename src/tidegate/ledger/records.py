@@ -106,10 +106,12 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """How much to claim: at most `tasks`, and not more than `size` bytes of files beyond the first."""
+    """How much to claim: at most `tasks`, and not more than `size` bytes of files beyond the first. A task that may
+    have killed a participant is taken only `with_risky`, which is for one that holds nothing else."""
 
     tasks: int
     size: int
+    with_risky: bool = True
 
 
 NOTHING = Want(0, 0)
@@ -149,6 +151,11 @@ class End(StrEnum):
     FAILED = "failed"
     SETTLING = "settling"
     RELEASED = "released"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the file was worked on to an end, good or bad."""
+        return self in (End.DONE, End.SKIPPED, End.FAILED)
 
 
 @dataclass(frozen=True, slots=True)

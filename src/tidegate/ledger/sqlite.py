@@ -22,7 +22,6 @@ from tidegate.ledger.records import (
     Counts,
     End,
     Event,
-    FilePlan,
     FileView,
     Finish,
     FolderChange,
@@ -57,6 +56,8 @@ _RANKS: Final = (
     State.SKIPPED,
     State.DONE,
 )
+_RISKY: Final = frozenset({Failure.CRASH, Failure.MEMORY, Failure.TIMEOUT})
+_KINDS: Final = {kind.value: kind for kind in Kind}
 _SECOND: Final = 1_000_000_000
 
 
@@ -133,6 +134,7 @@ class SqliteLedger:
                 for file, stamp in change.refreshed:
                     db.execute(SQL["refresh_file"], (*_columns(stamp), file))
                     db.execute(SQL["refresh_tasks"], (due, file))
+                    _unclaim_file(db, file)
                 self._return(db, change.returned, due)
                 applied += 1
         return applied
@@ -144,28 +146,42 @@ class SqliteLedger:
         since = due - self._terms.settle_ns
         files: list[tuple[object, ...]] = []
         tasks: list[tuple[object, ...]] = []
+        task = _next_tasks(db, sum([len(seen.plan.tasks) for seen in new]))
+        keys: dict[int, str] = {}
         for file, seen in enumerate(new, first):
-            plan = seen.plan
-            files.append((file, directory, seen.name, seen.kind, *_columns(seen.stamp), plan.key, plan.folder, since))
-            tasks.extend(_task_row(file, seen, task, due, "new") for task in plan.tasks)
+            plan, stamp = seen.plan, seen.stamp
+            key = keys.get(id(plan)) or keys.setdefault(id(plan), plan.key)
+            columns = (stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode)
+            files.append((file, directory, seen.name, seen.kind, *columns, key, plan.folder, since))
+            order = (plan.priority, plan.urgency, stamp.size, due, "new")
+            for wanted in plan.tasks:
+                tasks.append((task, file, wanted.processor, wanted.version, wanted.settings, *order))
+                task += 1
         db.executemany(SQL["insert_file"], files)
         db.executemany(SQL["insert_task"], tasks)
 
     def _change(self, db: sqlite3.Connection, file: int, seen: SeenFile, due: int) -> None:
         plan = seen.plan
         since = due - self._terms.settle_ns
+        wanted = json.dumps([task.processor for task in plan.tasks])
         db.execute(SQL["keep_ends"], (file,))
         db.execute(SQL["change_file"], (seen.kind, *_columns(seen.stamp), plan.key, plan.folder, since, file))
-        db.execute(SQL["drop_tasks"], (file, json.dumps([task.processor for task in plan.tasks])))
+        db.execute(SQL["unqueue_file"], (file,))
+        _unclaim_file(db, file)
+        db.execute(SQL["drop_history"], (file, wanted))
+        db.execute(SQL["drop_tasks"], (file, wanted))
         for task in plan.tasks:
-            order = (plan.priority, plan.urgency, seen.stamp.size, due, "changed", file, task.processor)
-            if db.execute(SQL["change_task"], (task.version, task.settings, *order)).rowcount == 0:
-                db.execute(SQL["insert_task"], _task_row(file, seen, task, due, "wanted now"))
+            order = (plan.priority, plan.urgency, seen.stamp.size, due)
+            values = (task.version, task.settings, *order, "changed", file, task.processor)
+            if db.execute(SQL["change_task"], values).rowcount == 0:
+                row = (file, task.processor, task.version, task.settings, *order, "wanted now")
+                db.execute(SQL["insert_task"], (_next_tasks(db, 1), *row))
 
     def _return(self, db: sqlite3.Connection, files: Sequence[int], due: int) -> None:
         if files:
             change = _next_change(db)
-            db.executemany(SQL["return_file"], [(change, file) for file in files])
+            db.executemany(SQL["return_file"], [(file,) for file in files])
+            db.executemany(SQL["touch_file"], [(change, file) for file in files])
             db.executemany(SQL["return_tasks"], [(due, file) for file in files])
 
     # --- settling ----------------------------------------------------------------------------------------------------
@@ -183,20 +199,21 @@ class SqliteLedger:
     def settle(self, looks: Sequence[Look]) -> Mapping[State, int]:
         """See the contract."""
         counts: Counter[State] = Counter()
-        by_verdict: dict[Verdict, list[Look]] = {}
-        for look in looks:
-            by_verdict.setdefault(look.verdict, []).append(look)
         with self._store.writing() as db:
-            resting = [(look.file,) for look in by_verdict.get(Verdict.RESTS, ())]
+            still = _still_settling(db, looks)
+            resting = [(look.file,) for look in looks if look.verdict is Verdict.RESTS and look.file in still]
+            db.executemany(SQL["queue_settled"], resting)
             db.executemany(SQL["settle_tasks"], resting)
             db.executemany(SQL["settle_file"], resting)
             counts[State.READY] = len(resting)
-            for look in (*by_verdict.get(Verdict.MOVES, ()), *by_verdict.get(Verdict.UNKNOWN, ())):
-                self._look_again(db, look)
-                counts[State.SETTLING] += 1
-            for verdict, failure in ((Verdict.GROWING, Failure.GROWING), (Verdict.GONE, Failure.VANISHED)):
-                for look in by_verdict.get(verdict, ()):
-                    self._block_settling(db, look, failure)
+            for look in looks:
+                if look.verdict is Verdict.RESTS or look.file not in still:
+                    continue
+                if look.verdict in (Verdict.MOVES, Verdict.UNKNOWN):
+                    self._look_again(db, look)
+                    counts[State.SETTLING] += 1
+                else:
+                    self._block_settling(db, look)
                     counts[State.BLOCKED] += 1
         return counts
 
@@ -204,16 +221,28 @@ class SqliteLedger:
         due = self._clock.now_ns() + self._terms.settle_ns
         reason = "still changing" if look.verdict is Verdict.MOVES else "the share does not answer"
         if look.verdict is Verdict.MOVES:
+            content = (look.file, look.stamp.size, look.stamp.mtime_ns)
+            if db.execute(SQL["has_other_content"], content).fetchone():
+                self._restart(db, look.file)
             db.execute(SQL["move_file"], (*_columns(look.stamp), look.file))
         db.execute(SQL["move_tasks"], (due, look.stamp.size, reason, look.file))
 
-    def _block_settling(self, db: sqlite3.Connection, look: Look, failure: Failure) -> None:
+    def _restart(self, db: sqlite3.Connection, file: int) -> None:
+        db.execute(SQL["keep_ends"], (file,))
+        db.execute(SQL["unqueue_file"], (file,))
+        db.execute(SQL["restart_tasks"], (file,))
+        _unclaim_file(db, file)
+
+    def _block_settling(self, db: sqlite3.Connection, look: Look) -> None:
+        failure = Failure.VANISHED if look.verdict is Verdict.GONE else Failure.GROWING
         reason = "keeps changing" if failure is Failure.GROWING else "gone before it was read"
-        for (task,) in db.execute(SQL["block_settling"], (failure, reason, look.file)).fetchall():
+        values = (failure, reason, self._clock.wall_ns(), look.file)
+        for (task,) in db.execute(SQL["block_settling"], values).fetchall():
             self._remember(db, task, State.BLOCKED, f"{failure}: {reason}")
         db.execute(SQL["settle_file"], (look.file,))
         if failure is Failure.VANISHED:
-            db.execute(SQL["suspect_file"], (_next_change(db), look.file))
+            db.execute(SQL["suspect_file"], (look.file,))
+            db.execute(SQL["touch_file"], (_next_change(db), look.file))
 
     # --- working -----------------------------------------------------------------------------------------------------
 
@@ -225,56 +254,67 @@ class SqliteLedger:
         return Committed(stale, claims)
 
     def _finish_all(self, db: sqlite3.Connection, owner: str, finishes: Sequence[Finish]) -> frozenset[int]:
-        held = dict(db.execute(SQL["held"], (owner,)).fetchall())
-        accepted = [finish for finish in finishes if held.get(finish.claim.task) == finish.claim.fence]
-        db.executemany(SQL["finish_task"], [self._finish_row(db, owner, finish) for finish in accepted])
+        asked = json.dumps([(finish.claim.task, finish.claim.fence) for finish in finishes])
+        held = {task for (task,) in db.execute(SQL["held"], (asked, owner))}
+        accepted = [finish for finish in finishes if finish.claim.task in held]
+        ended = [finish for finish in accepted if finish.end.is_final]
+        change = _next_change(db) if ended else None
+        db.executemany(SQL["finish_task"], [self._finish_row(db, finish, change) for finish in accepted])
+        db.executemany(SQL["unclaim"], [(task,) for task in held])
         self._note_ends(db, accepted)
-        ended = [finish for finish in accepted if finish.end not in (End.SETTLING, End.RELEASED)]
         if ended:
-            change = _next_change(db)
-            db.executemany(SQL["finish_file"], [(finish.digest, change, finish.claim.file) for finish in ended])
-            gone = [(change, finish.claim.file) for finish in ended if finish.failure is Failure.VANISHED]
+            db.execute(SQL["verify_files"], (json.dumps([finish.claim.file for finish in ended]),))
+            gone = [(finish.claim.file,) for finish in ended if finish.failure is Failure.VANISHED]
             db.executemany(SQL["suspect_file"], gone)
-        return frozenset(finish.claim.task for finish in finishes) - frozenset(one.claim.task for one in accepted)
+        return frozenset(finish.claim.task for finish in finishes) - held
 
-    def _finish_row(self, db: sqlite3.Connection, owner: str, finish: Finish) -> tuple[object, ...]:
-        claim = finish.claim
+    def _finish_row(self, db: sqlite3.Connection, finish: Finish, change: int | None) -> tuple[object, ...]:
+        claim, failure = finish.claim, finish.failure
         state, due = self._state_after(finish)
-        alone = finish.failure in (Failure.CRASH, Failure.MEMORY, Failure.TIMEOUT)
-        given_back = finish.end in (End.SETTLING, End.RELEASED)
-        ended = (finish.reason, alone, self._clock.wall_ns(), _put_result(db, finish))
-        return (state, given_back, due, finish.failure, *ended, claim.task, claim.fence, owner)
+        alone = failure is not None and failure in _RISKY
+        if not finish.end.is_final:
+            head = (state, claim.attempts - 1, claim.fence, due, failure, finish.reason, alone)
+            return (*head, self._clock.wall_ns(), None, None, None, claim.task)
+        result = None if finish.result is None else _put_result(db, finish.result)
+        head = (state, claim.attempts, claim.fence, due, failure, finish.reason, alone)
+        return (*head, self._clock.wall_ns(), result, finish.digest, change, claim.task)
 
     def _note_ends(self, db: sqlite3.Connection, accepted: Sequence[Finish]) -> None:
         for finish in accepted:
-            if finish.end is End.SETTLING:
+            if finish.end is End.RELEASED:
+                db.execute(SQL["queue_task"], (finish.claim.task,))
+            elif finish.end is End.SETTLING:
                 db.execute(SQL["unsettle_file"], (self._clock.now_ns(), finish.claim.file))
                 self._remember(db, finish.claim.task, State.SETTLING, finish.reason)
             elif finish.end is End.FAILED:
                 self._remember(db, finish.claim.task, State.FAILED, f"{finish.failure}: {finish.reason}")
 
     def _state_after(self, finish: Finish) -> tuple[State, int]:
-        now = self._clock.now_ns()
         match finish.end:
-            case End.DONE | End.SKIPPED:
-                return State(finish.end.value), 0
+            case End.DONE:
+                return State.DONE, 0
+            case End.SKIPPED:
+                return State.SKIPPED, 0
             case End.SETTLING:
-                return State.SETTLING, now + self._terms.settle_ns
+                return State.SETTLING, self._clock.now_ns() + self._terms.settle_ns
             case End.RELEASED:
                 return State.READY, 0
             case End.FAILED:
                 assert finish.failure is not None
                 state = after_failure(finish.failure, finish.claim.attempts, self._terms.attempts)
                 wait = backoff_s(finish.claim.attempts, self._chance.random())
-                return state, now + int(wait * _SECOND) if state is State.FAILED else 0
+                return state, self._clock.now_ns() + int(wait * _SECOND) if state is State.FAILED else 0
 
     def _claim(self, db: sqlite3.Connection, owner: str, want: Want) -> tuple[Claim, ...]:
         now = self._clock.now_ns()
-        db.execute(SQL["wake_failed"], (now,))
-        rows = _within(db.execute(SQL["pick"], (want.tasks,)).fetchall(), want.size)
+        if db.execute(SQL["queue_failed"], (now,)).rowcount:
+            db.execute(SQL["wake_failed"], (now,))
+        rows = _within(db.execute(SQL["pick"], (want.with_risky, want.tasks)).fetchall(), want.size)
+        claims = tuple([_claim_of(row) for row in rows])
         end = now + self._terms.claim_ns
-        db.executemany(SQL["claim"], [(owner, end, row[0]) for row in rows])
-        return tuple(_claim_of(row) for row in rows)
+        db.executemany(SQL["unqueue"], [row[:5] for row in rows])
+        db.executemany(SQL["claim"], [(one.task, owner, one.fence, one.attempts, end) for one in claims])
+        return claims
 
     def _remember(self, db: sqlite3.Connection, task: int, event: str, detail: str) -> None:
         db.execute(SQL["insert_history"], (task, self._clock.wall_ns(), event, detail))
@@ -291,11 +331,12 @@ class SqliteLedger:
 
     def recover(self, is_dead: Iterable[str]) -> Recovered:
         """See the contract."""
-        limit = self._terms.attempts
+        clock = self._clock
+        values = {"limit": self._terms.attempts, "now": clock.now_ns(), "dead": json.dumps(list(is_dead))}
         with self._store.writing() as db:
-            rows = db.execute(
-                SQL["recover"], (limit, limit, limit, self._clock.now_ns(), json.dumps(list(is_dead)))
-            ).fetchall()
+            rows = db.execute(SQL["recover"], {**values, "wall": clock.wall_ns()}).fetchall()
+            db.execute(SQL["queue_recovered"], values)
+            db.execute(SQL["end_claims"], values)
             blocked = [(task, file) for task, file, state in rows if state == State.BLOCKED]
             if blocked:
                 change = _next_change(db)
@@ -399,7 +440,7 @@ class SqliteLedger:
 
     def retry(self, selection: Selection) -> int:
         """See the contract."""
-        below = selection.below
+        below = selection.below if selection.below and selection.below.raw else None
         values = {
             "failure": selection.failure,
             "folder": below.raw if below else None,
@@ -421,14 +462,25 @@ def _columns(stamp: Stamp) -> tuple[int, int, int, int]:
     return stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode
 
 
-def _task_row(file: int, seen: SeenFile, task: TaskPlan, due: int, reason: str) -> tuple[object, ...]:
-    plan: FilePlan = seen.plan
-    order = (plan.priority, plan.urgency, seen.stamp.size)
-    return (file, task.processor, task.version, task.settings, *order, due, reason)
-
-
 def _next_change(db: sqlite3.Connection) -> int:
     return int(db.execute(SQL["next_change"]).fetchone()[0])
+
+
+def _next_tasks(db: sqlite3.Connection, count: int) -> int:
+    """The first of `count` numbers that no task ever had."""
+    return int(db.execute(SQL["next_tasks"], (count,)).fetchone()[0]) - count + 1
+
+
+def _unclaim_file(db: sqlite3.Connection, file: int) -> None:
+    """Claims on tasks of this file are lost."""
+    if db.execute(SQL["outdate_claims"], (file,)).rowcount:
+        db.execute(SQL["unclaim_file"], (file,))
+
+
+def _still_settling(db: sqlite3.Connection, looks: Sequence[Look]) -> frozenset[int]:
+    """The files whose look still applies: they are settling, and one that rests or is gone has the stamp looked at."""
+    asked = [(look.file, *_columns(look.stamp), look.verdict in (Verdict.RESTS, Verdict.GONE)) for look in looks]
+    return frozenset([file for (file,) in db.execute(SQL["still_settling"], (json.dumps(asked),))])
 
 
 def _within(rows: list[Any], size: int) -> list[Any]:
@@ -436,47 +488,29 @@ def _within(rows: list[Any], size: int) -> list[Any]:
     taken: list[Any] = []
     total = 0
     for row in rows:
-        total += row[6]
-        if taken and (total > size or row[15]):
+        total += row[10]
+        if taken and (total > size or row[0]):
             break
         taken.append(row)
-        if row[15]:
+        if row[0]:
             break
     return taken
 
 
 def _claim_of(row: Any) -> Claim:
-    (
-        task,
-        file,
-        fence,
-        folder,
-        name,
-        kind,
-        size,
-        mtime,
-        ctime,
-        inode,
-        processor,
-        version,
-        settings,
-        attempts,
-        digest,
-        _,
-    ) = row
-    stamp = Stamp(size, mtime, ctime, inode)
-    plan = TaskPlan(processor, version, settings)
-    path = PoolPath(folder) / name
-    return Claim(task, file, fence + 1, path, Kind(kind), stamp, plan, attempts + 1, digest)
+    folder, name, kind, *stamp = row[7:14]
+    plan = TaskPlan(row[14], row[15], row[16])
+    path = PoolPath(folder + b"/" + name if folder else name)
+    return Claim(row[4], row[5], row[6] + 1, path, _KINDS[kind], Stamp(*stamp), plan, row[17] + 1, row[18])
 
 
-def _put_result(db: sqlite3.Connection, finish: Finish) -> int | None:
-    """The row of the finish's result: inserted where it is new, found where the same content was there before."""
-    result = finish.result
-    if result is None:
-        return None
-    db.execute(SQL["insert_result"], _result_row(result))
+def _put_result(db: sqlite3.Connection, result: Result) -> int:
+    """The row of a result: inserted where it is new, found where the same content was there before."""
     key = (result.digest, result.plan.processor, result.plan.version, result.plan.settings)
+    cursor = db.execute(SQL["insert_result"], _result_row(result))
+    if cursor.rowcount:
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
     return int(db.execute(SQL["find_result"], key).fetchone()[0])
 
 

@@ -12,7 +12,6 @@ import contextlib
 import ctypes
 import errno
 import fcntl
-import mmap
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ RawEntry = tuple[bytes, os.stat_result]
 """A name in a directory and what `lstat` said of it."""
 
 _hook: Hook | None = None
+_dontcache = 0x80  # RWF_DONTCACHE; 0 once the kernel or a file system has refused it
 
 _SYS_OPENAT2: Final = 437
 _RESOLVE_NO_MAGICLINKS: Final = 0x02
@@ -71,7 +71,7 @@ def open_beneath(root: int, path: bytes, flags: int = os.O_RDONLY) -> int:
     writer of a FIFO. Uses openat2(2) where the kernel has it, else walks the components.
     """
     _seam("open_beneath", path)
-    flags |= os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    flags |= os.O_CLOEXEC | os.O_NOFOLLOW | (0 if flags & os.O_PATH else os.O_NONBLOCK)
     if len(path) <= _LONGEST_PATH:
         return _openat2(root, path or b".", flags)
     return _open_long(root, path, flags)
@@ -147,6 +147,22 @@ def read_into(descriptor: int, buffer: memoryview) -> int:
     return os.readv(descriptor, [buffer if cap is None else buffer[:cap]])
 
 
+def read_once(descriptor: int, buffer: memoryview, offset: int) -> int:
+    """Read up to `len(buffer)` bytes from `offset` without leaving them in the page cache where the kernel can do that
+    (RWF_DONTCACHE, Linux 6.14), so that a server keeps its hot pages. 0 at the end; a short read is normal."""
+    global _dontcache
+    cap = _seam("read", descriptor)
+    part = buffer if cap is None else buffer[:cap]
+    if _dontcache:
+        try:
+            return os.preadv(descriptor, [part], offset, _dontcache)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
+            _dontcache = 0
+    return os.preadv(descriptor, [part], offset)
+
+
 def read_at(descriptor: int, length: int, offset: int) -> bytes:
     """Exactly `length` bytes from `offset`, fewer only where the file ends."""
     parts = []
@@ -167,12 +183,6 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
     while view:
         cap = _seam("write", descriptor)
         view = view[os.write(descriptor, view if cap is None else view[:cap]) :]
-
-
-def map_to_read(descriptor: int, length: int) -> mmap.mmap:
-    """The first `length` bytes (at least 1) as read-only memory."""
-    _seam("map", descriptor)
-    return mmap.mmap(descriptor, length, access=mmap.ACCESS_READ)
 
 
 def sync(descriptor: int) -> None:
@@ -221,17 +231,10 @@ def list_names(path: str | Path) -> list[str]:
         return []
 
 
-def stat_beneath(root: int, path: bytes) -> os.stat_result:
-    """`lstat` of `path` below `root`; no component on the way may be a link."""
-    _seam("stat", path)
-    folder, _, name = path.rpartition(b"/")
-    if not folder:
-        return os.stat(name, dir_fd=root, follow_symlinks=False)
-    parent = open_beneath(root, folder, os.O_PATH | os.O_DIRECTORY)
-    try:
-        return os.stat(name, dir_fd=parent, follow_symlinks=False)
-    finally:
-        os.close(parent)
+def stat_in(folder: int, name: bytes) -> os.stat_result:
+    """`lstat` of a name in an open folder."""
+    _seam("stat", name)
+    return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 def stat_open(descriptor: int) -> os.stat_result:

@@ -1,12 +1,14 @@
 """Settling: when a file may be read. One gate for every way in.
 
 A file is ready when two looks at least the settle window apart saw the same stamp. Looks are batched, so ten thousand
-files settle in one window. The decision is a plain function; `look` only asks `lstat`.
+files settle in one window. The decision is a plain function; looking only asks `lstat`.
 """
 
 from __future__ import annotations
 
 import errno
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,12 +29,43 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
-def look(root: int, path: PoolPath) -> Stamp | OSError | None:
-    """The file's stamp now, None where it is gone, the error where the share did not answer."""
+Seen = Stamp | OSError | None
+
+
+def look_at_all(root: int, paths: Sequence[PoolPath]) -> list[Seen]:
+    """For each path its stamp now, None where it is gone, the error where the share did not answer.
+
+    Files of one folder are looked at through one descriptor.
+    """
+    seen: dict[PoolPath, Seen] = {}
+    by_folder: dict[PoolPath, list[PoolPath]] = {}
+    for path in paths:
+        by_folder.setdefault(path.folder, []).append(path)
+    for folder, inside in by_folder.items():
+        seen.update(zip(inside, _look_in(root, folder, [path.name for path in inside]), strict=True))
+    return [seen[path] for path in paths]
+
+
+def _look_in(root: int, folder: PoolPath, names: Sequence[bytes]) -> list[Seen]:
     try:
-        return Stamp.of(disk.stat_beneath(root, path.raw))
+        descriptor = disk.open_beneath(root, folder.raw, os.O_PATH | os.O_DIRECTORY)
     except OSError as error:
-        return None if error.errno in GONE else error
+        return [_gone_or(error)] * len(names)
+    try:
+        return [_look(descriptor, name) for name in names]
+    finally:
+        os.close(descriptor)
+
+
+def _look(folder: int, name: bytes) -> Seen:
+    try:
+        return Stamp.of(disk.stat_in(folder, name))
+    except OSError as error:
+        return _gone_or(error)
+
+
+def _gone_or(error: OSError) -> Seen:
+    return None if error.errno in GONE else error
 
 
 @dataclass(frozen=True, slots=True)

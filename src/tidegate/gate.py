@@ -1,0 +1,219 @@
+"""Gate: the front door. Wires the rooms from one Config; does what the commands do.
+
+    with Gate.open("/mnt/share") as gate:
+        gate.run()
+        for hit in gate.search("合同").hits:
+            print(hit.path, hit.snippet)
+
+A Gate belongs to one thread. It holds no lock between calls; while a round runs, it is a participant.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from tidegate.config import Config, Environment, load
+from tidegate.errors import StateError, UsageError
+from tidegate.intake import Rules, reason_for_path
+from tidegate.ledger import Clock, Counts, FileView, Ledger, Owner, Selection, SqliteLedger, Terms
+from tidegate.pool import PoolPath, disk, open_pool
+from tidegate.pool.mounts import check_state_place, filesystem_of, is_network
+from tidegate.pool.settle import Patience
+from tidegate.processing.children import ChildTerms
+from tidegate.processing.processors import VERSIONS
+from tidegate.processing.supervisor import WorkTerms
+from tidegate.rounds import Hooks, Phases, Round, Site, Summary
+
+if TYPE_CHECKING:
+    from tidegate.index import Filters, Found, Snapshot
+
+SETTLE_LOCAL_S = 2.0
+SETTLE_NETWORK_S = 10.0
+QUIET = Hooks()
+
+
+class Gate:
+    """See the module. Raises ConfigError, PoolUnavailable, StateError and their kinds before anything is done."""
+
+    def __init__(self, config: Config, clock: Clock | None = None) -> None:
+        self.config = config
+        self.put_aside: Path | None = None
+        self._clock = clock or Clock.of_host()
+        self._ledger: SqliteLedger | None = None
+        self._root = -1
+
+    @classmethod
+    def open(
+        cls, pool: str | Path | None = None, *, config: str | Path | None = None, state: str | Path | None = None
+    ) -> Gate:
+        """The gate of a pool; all that is not given comes from `tidegate.toml` and the environment."""
+        pool, config, state = (Path(given) if given is not None else None for given in (pool, config, state))
+        return cls(load(Environment.read(), pool=pool, file=config, state=state))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what is open."""
+        if self._ledger is not None:
+            self._ledger.close()
+            self._ledger = None
+        if self._root >= 0:
+            os.close(self._root)
+            self._root = -1
+
+    # --- doing -------------------------------------------------------------------------------------------------------
+
+    def run(self, hooks: Hooks = QUIET, phases: Phases = Phases()) -> Summary:  # noqa: B008 - frozen
+        """One round: recover, scan, settle, process, publish; what it did. Ends within seconds once told to stop."""
+        site = self._site()
+        owner = Owner(self.config.state, self._clock)
+        try:
+            return Round(site, owner, hooks, phases).run()
+        finally:
+            owner.close()
+
+    def watch(self, hooks: Hooks = QUIET) -> Iterator[Summary]:
+        """Rounds without end, each yielded when it is over; the next begins `scan.every` after the last began."""
+        while not hooks.should_stop():
+            began = time.monotonic()
+            yield self.run(hooks)
+            while not hooks.should_stop() and time.monotonic() - began < self.config.scan.every_s:
+                time.sleep(0.2)
+
+    def retry(self, selection: Selection = Selection()) -> int:  # noqa: B008 - frozen
+        """Free failed and blocked tasks for the next round; how many."""
+        return self.ledger.retry(selection)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def search(self, query: str, filters: Filters | None = None, *, limit: int = 20, offset: int = 0) -> Found:
+        """What the newest snapshot holds for the query, best first. Raises QueryError, IndexMissing."""
+        from tidegate.index import Filters, Searcher
+
+        with Searcher(self.config.state / "index") as searcher:
+            return searcher.search(query, filters or Filters(), limit=limit, offset=offset)
+
+    def snapshot(self) -> Snapshot | None:
+        """The newest snapshot, None before the first."""
+        from tidegate.index import current
+
+        return current(self.config.state / "index")
+
+    def counts(self) -> Counts:
+        """The pool at a glance."""
+        return self.ledger.counts()
+
+    def why(self, name: str) -> FileView:
+        """State, reason and history of one file, named by its path in the pool, from here, or as it is displayed."""
+        for path in self._candidates(name):
+            view = self.ledger.find_file(path)
+            if view is not None:
+                return view
+        found = self.ledger.find_displayed(name, limit=2)
+        if len(found) == 1:
+            return self.why_path(found[0])
+        if found:
+            raise UsageError(f"several files end in {name}", f"say more of the path, such as {found[0]}")
+        raise UsageError(f"{name}: not known", self._hint_for(name))
+
+    def why_path(self, path: PoolPath) -> FileView:
+        """The same for a path that the ledger gave."""
+        view = self.ledger.find_file(path)
+        if view is None:
+            raise UsageError(f"{path}: not known", "is it in this pool? run: tidegate scan")
+        return view
+
+    def stuck(self, limit: int) -> Sequence[FileView]:
+        """Files that failed or are blocked."""
+        return self.ledger.stuck(limit)
+
+    def pool_path(self, name: str) -> PoolPath:
+        """The path in the pool that a person means: relative to the pool, or a path of this machine inside it."""
+        return next(iter(self._candidates(name)))
+
+    def _candidates(self, name: str) -> list[PoolPath]:
+        given, pool = Path(name), self.config.pool.path.resolve()
+        inside = (given if given.is_absolute() else Path.cwd() / given).absolute()
+        candidates = []
+        if inside.is_relative_to(pool):
+            candidates.append(PoolPath.parse(os.fsencode(inside.relative_to(pool))))
+        if not given.is_absolute():
+            candidates.append(PoolPath.parse(os.fsencode(name)))
+        if not candidates:
+            raise UsageError(f"{name}: not inside the pool {pool}", "give a path relative to the pool")
+        return candidates
+
+    def _hint_for(self, name: str) -> str:
+        reason = reason_for_path(self._candidates(name)[0])
+        return f"it is ignored ({reason})" if reason else "is it in this pool? run: tidegate scan"
+
+    # --- wiring ------------------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of this pool, opened at the first use."""
+        if self._ledger is None:
+            state, pool = self.config.state, self.config.pool.path
+            existing = next(folder for folder in (state, *state.parents) if folder.exists())
+            check_state_place(state, pool, filesystem_of(existing))
+            disk.make_folder(state)
+            remember_pool(state, pool)
+            terms = Terms(self.config.work.claim_for_s, self._settle_s(), self.config.work.attempts)
+            self._ledger, self.put_aside = SqliteLedger.open(state, terms, self._clock)
+        return self._ledger
+
+    def _settle_s(self) -> float:
+        given = self.config.pool.settle_s
+        if given is not None:
+            return given
+        try:
+            is_remote = is_network(filesystem_of(self.config.pool.path))
+        except OSError:
+            is_remote = True
+        return SETTLE_NETWORK_S if is_remote else SETTLE_LOCAL_S
+
+    def _site(self) -> Site:
+        config, work = self.config, self.config.work
+        if self._root < 0:
+            self._root = open_pool(config.pool.path)
+        return Site(
+            root=self._root,
+            state=config.state,
+            outputs=config.outputs_path,
+            name=config.pool.name,
+            ledger=self.ledger,
+            clock=self._clock,
+            rules=Rules(config, VERSIONS),
+            patience=Patience(self._settle_s(), config.pool.settle_max_s),
+            work=WorkTerms(
+                work.workers, ChildTerms(work.deadline_s, work.memory, work.replace_after), work.claim_for_s
+            ),
+            pause_above=config.scan.pause_above,
+            builds_index=config.index.build,
+            publish_every_s=config.index.publish_every_s,
+        )
+
+
+def remember_pool(state: Path, pool: Path) -> None:
+    """Write down in `<state>/pool` whose state this is; raises StateError where it is another pool's."""
+    marker, path = state / "pool", os.fsencode(pool.resolve())
+    try:
+        known = marker.read_bytes()
+    except FileNotFoundError:
+        descriptor = disk.create_new(marker)
+        disk.write_all(descriptor, path)
+        disk.close(descriptor)
+        return
+    if known and known != path:
+        raise StateError(
+            f"the state folder {state} belongs to the pool {os.fsdecode(known)}",
+            "choose another with --state DIR, or remove that folder if the pool has moved for good",
+        )
