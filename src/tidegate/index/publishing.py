@@ -57,7 +57,7 @@ def publish(
     Raises HeldElsewhere beside another publisher, DiskFull, and StateError where the index cannot be built upon; the
     old snapshot then stays.
     """
-    with snapshots.publisher(root):
+    with _full_disk_named(root), snapshots.publisher(root):
         snapshots.sweep(root)
         base = snapshots.hold_current(root)
         try:
@@ -91,11 +91,10 @@ class _Build:
     def publish(self, changes: Iterable[Change], now_ns: int, should_stop: Callable[[], bool]) -> Snapshot:
         folder = self.root / f"build-{uuid.uuid4().hex[:12]}"
         try:
-            with _full_disk_named(self.root):
-                disk.make_folder(folder)
-                self._link(folder)
-                change, documents = self._apply(folder, changes, should_stop)
-                return self._place(folder, change, documents, now_ns)
+            disk.make_folder(folder)
+            self._link(folder)
+            change, documents = self._apply(folder, changes, should_stop)
+            return self._place(folder, change, documents, now_ns)
         finally:
             # Free of effect once the folder has its number.
             disk.remove_tree(folder)

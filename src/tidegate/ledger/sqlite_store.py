@@ -39,7 +39,7 @@ class Store:
         self._db = sqlite3.connect(state / FILE, timeout=60.0, isolation_level=None)
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute("PRAGMA cache_size = -65536")
-        self._db.execute("PRAGMA wal_autocheckpoint = 16384")
+        self._db.execute("PRAGMA wal_autocheckpoint = 4000")
         self._db.execute("PRAGMA foreign_keys = ON")
 
     def close(self) -> None:
