@@ -34,6 +34,7 @@ from tidegate.ledger import (
     Work,
     dead_among,
     living,
+    nonce,
 )
 from tidegate.pool.settle import Patience
 from tidegate.processing.drafts import Press
@@ -49,6 +50,7 @@ PAGE: Final = 500
 
 ADOPTED: Final = "packs adopted"
 LAST_SCAN: Final = "last scan"
+LEDGER_ID: Final = "ledger id"
 
 
 @dataclass(slots=True)
@@ -326,16 +328,45 @@ def _until(should_stop: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def publish(site: Site, ledger: Ledger, should_stop: Callable[[], bool]) -> Snapshot | None:
-    """Publish what changed since the last snapshot; None where nothing did."""
-    since = index.start_change(site.index_root)
-    snapshot = index.publish(
-        site.index_root,
-        ((file.change, _document(site.outputs, file)) for file in _changed_files(ledger, since)),
-        now_ns=site.clock.wall_ns(),
-        should_stop=should_stop,
-    )
-    index.collect(site.index_root)
+    """Publish what changed since the last snapshot; None where nothing did.
+
+    Told to stop, it publishes what it has; but a snapshot that replaces that of an earlier ledger comes whole or not.
+    """
+    root, name = site.index_root, _ledger_id(ledger)
+    since = index.Since(index.start_change(root, name), name)
+    must_be_whole = since.change == 0 and index.current(root) is not None
+    changes = ((file.change, _document(site.outputs, file)) for file in _changed_files(ledger, since.change))
+    try:
+        snapshot = index.publish(
+            root,
+            _unless(should_stop, changes) if must_be_whole else changes,
+            now_ns=site.clock.wall_ns(),
+            should_stop=_never if must_be_whole else should_stop,
+            since=since,
+        )
+    except InterruptedError:
+        return None
+    index.collect(root)
     return snapshot
+
+
+def _never() -> bool:
+    return False
+
+
+def _unless(should_stop: Callable[[], bool], changes: Iterator[index.Change]) -> Iterator[index.Change]:
+    for change in changes:
+        if should_stop():
+            raise InterruptedError
+        yield change
+
+
+def _ledger_id(ledger: Ledger) -> str:
+    """The name of this ledger, made at the first publish: a rebuilt one counts its changes anew."""
+    known = ledger.get_note(LEDGER_ID)
+    if known is None:
+        ledger.set_note(LEDGER_ID, nonce())
+    return ledger.get_note(LEDGER_ID) or ""
 
 
 def _changed_files(ledger: Ledger, since: int) -> Iterator[IndexedFile]:

@@ -4,7 +4,7 @@ from tidegate.index.layout import Change, Document, Removal
 from tidegate.index.plan import Filters
 from tidegate.index.publishing import publish
 from tidegate.index.search import Found, Hit, Searcher
-from tidegate.index.snapshots import Snapshot, collect, current, start_change
+from tidegate.index.snapshots import Since, Snapshot, collect, current, start_change
 
 __all__ = [
     "Change",
@@ -14,6 +14,7 @@ __all__ = [
     "Hit",
     "Removal",
     "Searcher",
+    "Since",
     "Snapshot",
     "collect",
     "current",

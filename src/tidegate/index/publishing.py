@@ -23,7 +23,7 @@ import tantivy
 from tidegate.errors import DiskFull, HeldElsewhere, StateError, TidegateError
 from tidegate.index import snapshots
 from tidegate.index.layout import SCHEMA, Change, Document, build_schema, to_stored
-from tidegate.index.snapshots import Held, Manifest, Snapshot
+from tidegate.index.snapshots import Held, Manifest, Since, Snapshot
 from tidegate.index.terms import TOKENISER
 from tidegate.pool import disk
 
@@ -47,35 +47,40 @@ def publish(
     now_ns: int,
     should_stop: Callable[[], bool] = _never,
     memory_bytes: int = MEMORY_BYTES,
-    since: int | None = None,
+    since: Since | None = None,
 ) -> Snapshot | None:
     """The next snapshot, None where there was nothing to apply.
 
     `changes` ascend by their number. `should_stop` is asked every few documents, between two numbers: what was applied
-    until then is published. `since` is what `start_change` answered; where that is no longer true, for a snapshot was
-    found damaged or another publisher came first, nothing is published.
+    until then is published. `since` holds what `start_change` answered; where that is no longer true (a snapshot
+    was found damaged, another publisher came first), nothing is published. Where the snapshot follows another ledger, the
+    next one is built without it.
     Raises HeldElsewhere beside another publisher, DiskFull, and StateError where the index cannot be built upon; the
     old snapshot then stays.
     """
     with _full_disk_named(root), snapshots.publisher(root):
         snapshots.sweep(root)
-        base = snapshots.hold_current(root)
+        held = snapshots.hold_current(root)
+        ledger = since.ledger if since else ""
+        base = held if held is not None and held.manifest.ledger == ledger else None
         try:
             _check_start(base, since)
             first = None if should_stop() else next(rest := iter(changes), None)
             if first is None:
                 return None
-            return _Build(root, base, memory_bytes).publish(itertools.chain((first,), rest), now_ns, should_stop)
+            return _Build(root, base, memory_bytes, ledger).publish(
+                itertools.chain((first,), rest), now_ns, should_stop
+            )
         finally:
-            if base is not None:
-                base.release()
+            if held is not None:
+                held.release()
 
 
-def _check_start(base: Held | None, since: int | None) -> None:
+def _check_start(base: Held | None, since: Since | None) -> None:
     actual = base.snapshot.change if base is not None else 0
-    if since is not None and since != actual:
+    if since is not None and since.change != actual:
         raise StateError(
-            f"the index is complete up to change {actual}, not {since}",
+            f"the index is complete up to change {actual}, not {since.change}",
             "ask where to start again, and publish from there",
         )
 
@@ -87,6 +92,7 @@ class _Build:
     root: Path
     base: Held | None
     memory_bytes: int
+    ledger: str
 
     def publish(self, changes: Iterable[Change], now_ns: int, should_stop: Callable[[], bool]) -> Snapshot:
         folder = self.root / f"build-{uuid.uuid4().hex[:12]}"
@@ -121,7 +127,7 @@ class _Build:
     def _place(self, folder: Path, change: int, documents: int, now_ns: int) -> Snapshot:
         number = snapshots.next_number(self.root)
         files = self._synced(folder)
-        manifest = Manifest(number, change, documents, now_ns, SCHEMA, TOKENISER, snapshots.TANTIVY, files)
+        manifest = Manifest(number, change, documents, now_ns, SCHEMA, TOKENISER, snapshots.TANTIVY, files, self.ledger)
         _write(folder / snapshots.READER_LOCK, b"")
         _write(folder / snapshots.MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
         disk.sync_folder(folder)

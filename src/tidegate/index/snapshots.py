@@ -2,7 +2,8 @@
 
     <root>/<n>/                 a snapshot, placed whole by one rename; the highest whole one is current
         snapshot.json           what this module reads: number, change, documents, published_ns, the versions of schema,
-                                tokeniser and tantivy, and of every other file its size and CRC-32
+                                tokeniser and tantivy, of every other file its size and CRC-32, and which ledger the
+                                change is a number of
         reader.lock             flock, shared by every reader while it is open
         meta.json, <id>.idx …   tantivy's; segments are hard links to the same files of the snapshot before
     <root>/build-<random>/      a snapshot in the making; without a living publisher it is rubbish
@@ -55,6 +56,7 @@ class Manifest(msgspec.Struct, frozen=True):
     tokeniser: int
     tantivy: str
     files: dict[str, tuple[int, int]]
+    ledger: str = ""
 
 
 class _Foreign(msgspec.Struct, frozen=True):
@@ -103,14 +105,22 @@ def current(root: Path) -> Snapshot | None:
     return found[0] if found else None
 
 
-def start_change(root: Path) -> int:
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Where `publish` goes on: after which change, and of which ledger the change is a number."""
+
+    change: int
+    ledger: str = ""
+
+
+def start_change(root: Path, ledger: str = "") -> int:
     """The change up to which the index is complete: what `publish` wants is everything after it, and everything where
-    it is 0. A damaged snapshot is moved aside first."""
+    it is 0, as it is when the snapshot follows another ledger. A damaged snapshot is moved aside first."""
     held = hold_current(root)
     if held is None:
         return 0
     held.release()
-    return held.snapshot.change
+    return held.snapshot.change if held.manifest.ledger == ledger else 0
 
 
 def hold_current(root: Path) -> Held | None:
