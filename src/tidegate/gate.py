@@ -20,6 +20,7 @@ from tidegate.config import Config, Environment, load
 from tidegate.errors import StateError, UsageError
 from tidegate.intake import Rules, reason_for_path
 from tidegate.ledger import Clock, Counts, FileView, Ledger, Owner, Selection, SqliteLedger, Terms
+from tidegate.ledger.sqlite_store import FILE as LEDGER_FILE
 from tidegate.pool import PoolPath, disk, open_pool
 from tidegate.pool.mounts import check_state_place, filesystem_of, is_network
 from tidegate.pool.settle import Patience
@@ -71,6 +72,11 @@ class Gate:
 
     # --- doing -------------------------------------------------------------------------------------------------------
 
+    def prepare(self) -> Path | None:
+        """Open pool and ledger before anything is done; where a damaged ledger was put aside, else None."""
+        self._site()
+        return self.put_aside
+
     def run(self, hooks: Hooks = QUIET, phases: Phases = Phases()) -> Summary:  # noqa: B008 - frozen
         """One round: recover, scan, settle, process, publish; what it did. Ends within seconds once told to stop."""
         site = self._site()
@@ -90,7 +96,7 @@ class Gate:
 
     def retry(self, selection: Selection = Selection()) -> int:  # noqa: B008 - frozen
         """Free failed and blocked tasks for the next round; how many."""
-        return self.ledger.retry(selection)
+        return self._known_ledger.retry(selection)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -109,15 +115,15 @@ class Gate:
 
     def counts(self) -> Counts:
         """The pool at a glance."""
-        return self.ledger.counts()
+        return self._known_ledger.counts()
 
     def why(self, name: str) -> FileView:
         """State, reason and history of one file, named by its path in the pool, from here, or as it is displayed."""
         for path in self._candidates(name):
-            view = self.ledger.find_file(path)
+            view = self._known_ledger.find_file(path)
             if view is not None:
                 return view
-        found = self.ledger.find_displayed(name, limit=2)
+        found = self._known_ledger.find_displayed(name, limit=2)
         if len(found) == 1:
             return self.why_path(found[0])
         if found:
@@ -126,14 +132,14 @@ class Gate:
 
     def why_path(self, path: PoolPath) -> FileView:
         """The same for a path that the ledger gave."""
-        view = self.ledger.find_file(path)
+        view = self._known_ledger.find_file(path)
         if view is None:
             raise UsageError(f"{path}: not known", "is it in this pool? run: tidegate scan")
         return view
 
     def stuck(self, limit: int) -> Sequence[FileView]:
         """Files that failed or are blocked."""
-        return self.ledger.stuck(limit)
+        return self._known_ledger.stuck(limit)
 
     def pool_path(self, name: str) -> PoolPath:
         """The path in the pool that a person means: relative to the pool, or a path of this machine inside it."""
@@ -169,6 +175,14 @@ class Gate:
             terms = Terms(self.config.work.claim_for_s, self._settle_s(), self.config.work.attempts)
             self._ledger, self.put_aside = SqliteLedger.open(state, terms, self._clock)
         return self._ledger
+
+    @property
+    def _known_ledger(self) -> Ledger:
+        """The ledger, for commands that only look; raises UsageError where the pool was never scanned."""
+        if self._ledger is None and not (self.config.state / LEDGER_FILE).exists():
+            pool = self.config.pool.path
+            raise UsageError(f"nothing is known of {pool} yet", f"start with: tidegate run {pool}")
+        return self.ledger
 
     def _settle_s(self) -> float:
         given = self.config.pool.settle_s

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tidegate import index
-from tidegate.errors import DiskFull, HeldElsewhere
+from tidegate.errors import DiskFull, HeldElsewhere, PoolUnavailable
 from tidegate.index import Document, Removal, Snapshot
 from tidegate.intake import Rules, Scanner, ScanReport, settle_due
 from tidegate.ledger import (
@@ -215,8 +215,20 @@ class Round:
         report = self._summary.scan
         for path, said in report.errors[:5]:
             self._hooks.note(f"cannot list {path.display or 'the pool'}: {said}; nothing is concluded from it")
+        if report.is_complete and not report.files:
+            self._check_empty()
         if report.is_complete:
             self._site.ledger.set_note(LAST_SCAN, f"{self._site.clock.wall_ns()} {report.files} {report.ignored}")
+
+    def _check_empty(self) -> None:
+        """An empty pool is no reason to forget anything: most often its share is not mounted."""
+        known = (self._site.ledger.get_note(LAST_SCAN) or "0 0").split()[1]
+        if known != "0":
+            raise PoolUnavailable(
+                f"the pool is empty, but its last scan saw {known} files; nothing was concluded",
+                "is the share mounted?",
+            )
+        self._hooks.note("the pool holds no files; is the share mounted?")
 
     # --- settling and processing -------------------------------------------------------------------------------------
 
@@ -246,8 +258,8 @@ class Round:
         if now - self._settled_at < SETTLE_EVERY_S:
             return
         self._settled_at = now
-        if settle_due(self._site.root, self._site.ledger, self._site.patience):
-            supervisor.ask_again()
+        settle_due(self._site.root, self._site.ledger, self._site.patience)
+        supervisor.ask_again()
         if now - self._recovered_at > self._site.work.claim_for_s / 3:
             self._recover()
 

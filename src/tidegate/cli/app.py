@@ -52,7 +52,7 @@ def _round(gate: Gate, phases: Phases, as_json: bool) -> NoReturn:
 
     with stop_signals() as stop, gate:
         live = Live(stop)
-        _open_ledger(gate)
+        _prepare(gate)
         with live.shown():
             summary = gate.run(live.hooks(), phases)
         if as_json:
@@ -62,20 +62,16 @@ def _round(gate: Gate, phases: Phases, as_json: bool) -> NoReturn:
     raise typer.Exit(_exit_after(summary))
 
 
-def _open_ledger(gate: Gate) -> None:
-    assert gate.ledger
-    if gate.put_aside is not None:
-        talk(
-            f"the ledger was damaged; it was put aside as {gate.put_aside} and is rebuilt from the pool and the outputs"
-        )
+def _prepare(gate: Gate) -> None:
+    if (aside := gate.prepare()) is not None:
+        talk(f"the ledger was damaged; it was put aside as {aside} and is rebuilt from the pool and the outputs")
 
 
 def _exit_after(summary: Summary) -> Exit:
     if summary.is_stopped:
         return Exit.INTERRUPTED
-    if summary.scan.errors:
-        return Exit.FAILED
-    return Exit.SOME_FAILED if summary.failed or summary.blocked else Exit.WELL
+    has_failures = summary.failed or summary.blocked or summary.scan.errors
+    return Exit.SOME_FAILED if has_failures else Exit.WELL
 
 
 @app.command()
@@ -129,7 +125,7 @@ def watch(path: PoolArgument = None, config: ConfigOption = None, state: StateOp
 
     with stop_signals() as stop, open_gate(path, config, state) as gate:
         live = Live(stop)
-        _open_ledger(gate)
+        _prepare(gate)
         for summary in gate.watch(live.hooks()):
             show.summary(summary, live.console)
     raise typer.Exit(Exit.INTERRUPTED)

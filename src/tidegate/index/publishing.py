@@ -53,8 +53,8 @@ def publish(
 
     `changes` ascend by their number. `should_stop` is asked every few documents, between two numbers: what was applied
     until then is published. `since` holds what `start_change` answered; where that is no longer true (a snapshot
-    was found damaged, another publisher came first), nothing is published. Where the snapshot follows another ledger, the
-    next one is built without it.
+    was found damaged, another publisher came first), nothing is published. A snapshot of another ledger is not
+    built upon.
     Raises HeldElsewhere beside another publisher, DiskFull, and StateError where the index cannot be built upon; the
     old snapshot then stays.
     """

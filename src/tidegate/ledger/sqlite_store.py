@@ -35,6 +35,7 @@ class Store:
     def __init__(self, state: Path, clock: Clock) -> None:
         self.state = state
         self.clock = clock
+        self._was_full = False
         self._ticket = disk.open_lock(state / TICKET)
         self._db = sqlite3.connect(state / FILE, timeout=60.0, isolation_level=None)
         self._db.execute("PRAGMA synchronous = FULL")
@@ -64,16 +65,25 @@ class Store:
         disk.lock(self._ticket)
         try:
             with self._named_errors():
+                if self._was_full:
+                    self._give_back_wal()
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
                     yield self._db
                     self._db.execute("COMMIT")
-                except BaseException:
+                except BaseException as error:
                     if self._db.in_transaction:
                         self._db.execute("ROLLBACK")
+                    self._was_full = getattr(error, "sqlite_errorname", "") in _FULL
                     raise
         finally:
             disk.unlock(self._ticket)
+
+    def _give_back_wal(self) -> None:
+        """After a full disk the log's own megabytes are room too; without any room this does nothing."""
+        with contextlib.suppress(sqlite3.DatabaseError):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._was_full = False
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:
@@ -103,6 +113,7 @@ def prepare(state: Path, clock: Clock) -> Path | None:
     disk.lock(ticket)
     try:
         aside = _put_aside(state, clock) if _is_damaged(state) else None
+        disk.remove(state / SUSPECT)
         _migrate(state, clock)
         return aside
     finally:
@@ -133,7 +144,6 @@ def _put_aside(state: Path, clock: Clock) -> Path:
         if Path(f"{state / FILE}{ending}").exists():
             disk.rename_new(f"{state / FILE}{ending}", f"{aside}{ending}")
     disk.sync_folder(state)
-    disk.remove(state / SUSPECT)
     return aside
 
 
