@@ -74,6 +74,13 @@ def after_failure(claim: Claim, failure: Failure, reason: str, digest: bytes | N
     return Draft(claim, End.FAILED, reason, failure, digest)
 
 
+def reason_for(text: Extracted) -> str:
+    """What `why` says of an extraction that went well."""
+    if text.kind == "unknown":
+        return "read; a file of this kind holds no text"
+    return f"read as {text.kind}" + (", text cut at the limit" if text.is_truncated else "")
+
+
 def served_by_earlier(claim: Claim, digest: bytes) -> Draft:
     """The content is known: an earlier result serves."""
     reason = SAME_AFTER_TOUCH if claim.digest == digest else SAME_CONTENT

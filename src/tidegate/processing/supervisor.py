@@ -33,6 +33,7 @@ from tidegate.processing.drafts import (
     after_reading,
     content_key,
     press,
+    reason_for,
     served_by_earlier,
 )
 from tidegate.processing.messages import Digest, Extracted, Failed, FromChild
@@ -227,7 +228,7 @@ class Supervisor:
                 item.digest = digest
                 self._after_digest(child, item, digest)
             case Extracted():
-                draft = Draft(item.claim, End.DONE, message.kind, digest=item.digest, text=message)
+                draft = Draft(item.claim, End.DONE, reason_for(message), digest=item.digest, text=message)
                 self._end_first(child, self._checked(item, draft))
             case Failed(failure=failure, reason=reason):
                 draft = after_failure(item.claim, failure, reason, item.digest)
@@ -291,24 +292,21 @@ class Supervisor:
         """A child is gone or has to go: its file in hand failed, what waited behind it goes back in front."""
         self._forget(child)
         failure, reason = child.end(is_late=is_late)
-        self._check_is_born(child, reason)
-        first, *others = child.queue or [None]
-        child.queue.clear()
-        for item in reversed([item for item in others if item is not None]):
+        first = child.queue.popleft() if child.queue and child.is_confined is not None else None
+        for item in reversed(child.queue):
             item.close()
             self._claims.appendleft(item.claim)
+        child.queue.clear()
         if first is not None:
             self.tallies.crashed_children += 1
             draft = Draft(first.claim, End.FAILED, reason, failure, first.digest)
             self._end_item(first, self._checked(first, draft))
+        self._check_is_born(child, reason)
 
     def _check_is_born(self, child: Child, reason: str) -> None:
-        """Children that end before they greet are nobody's file's fault: after some of them in a row, give up."""
+        """A child that ends before it greets is no file's fault: none is charged; after some in a row, give up."""
         self._stillborn = self._stillborn + 1 if child.is_confined is None else 0
         if self._stillborn == STILLBORN:
-            for item in child.queue:
-                self._claims.append(item.claim)
-            child.queue.clear()
             raise StateError(f"child processes cannot start: {reason}", "reinstall tidegate; see: tidegate doctor")
 
     # --- the ledger --------------------------------------------------------------------------------------------------
@@ -331,7 +329,7 @@ class Supervisor:
             yield from (item.claim for item in child.queue)
 
     def _commit(self) -> None:
-        is_wanted = len(self._claims) < BATCH
+        is_wanted = len(self._claims) < BATCH and not self._holds_risky
         holds_nothing = not any(True for _ in self._held())
         self._write(Want(BATCH, BATCH_BYTES, with_risky=holds_nothing) if is_wanted else NOTHING)
 
