@@ -31,7 +31,9 @@ def summary(done: Summary, to: Console) -> None:
         said.append(f"{done.failed:,} failed and {done.blocked:,} blocked (see: tidegate status --stuck)")
     if done.backlog is not None and done.backlog.settling:
         said.append(f"{done.backlog.settling:,} still being written")
-    to.print(f"{', '.join(said)}; {duration(done.seconds)}", markup=False)
+    to.print(f"{', '.join(said)}; {duration(done.seconds)}", markup=False, soft_wrap=True)
+    if done.is_stopped:
+        to.print("stopped; what was done is kept, the next run goes on from here", markup=False)
     if done.is_confined is False:
         to.print("this kernel has no Landlock: parsers run without a sandbox around their file access", markup=False)
 
