@@ -103,6 +103,17 @@ class Batch:
             self.texts[content_key(draft.claim, draft.digest)] = draft.text
             self.size += len(draft.text.text)
 
+    def drop(self, tasks: frozenset[int]) -> None:
+        """Forget what came of these tasks, texts included; files that counted on such a text are released."""
+        kept = [draft for draft in self.drafts if draft.claim.task not in tasks]
+        self.texts = {content_key(one.claim, one.digest): one.text for one in kept if one.text and one.digest}
+        self.drafts = [self._with_its_text(draft) for draft in kept]
+
+    def _with_its_text(self, draft: Draft) -> Draft:
+        key = draft.same_as
+        has_it = key is None or key in self.texts or key in self.results
+        return draft if has_it else Draft(draft.claim, End.RELEASED)
+
     def has_text(self, key: ContentKey) -> bool:
         """Whether this batch holds the text of that content."""
         return key in self.texts

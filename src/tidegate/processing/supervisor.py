@@ -43,6 +43,7 @@ BATCH: Final = 32
 BATCH_BYTES: Final = 64 << 20
 TEXT_BYTES: Final = 16 << 20
 COMMIT_EVERY_S: Final = 2.0
+MARGIN: Final = 0.1  # of a claim's length, before whose end nothing is written without asking
 STILLBORN: Final = 5
 DEPTH: Final = 2  # files given to a child: one in hand, one waiting so that it never idles
 
@@ -97,7 +98,9 @@ class Supervisor:
         self._asked_in_vain = False
         self._stillborn = 0
         self._extracting: dict[ContentKey, list[tuple[Child, InHand]]] = {}
-        self._committed_at = self._renewed_at = time.monotonic()
+        self._committed_at = time.monotonic()
+        self._claim_ns = int(terms.claim_for_s * 1e9)
+        self._renewed_ns = clock.now_ns()
 
     # --- the loop's one step -----------------------------------------------------------------------------------------
 
@@ -111,8 +114,8 @@ class Supervisor:
         if self._is_commit_due(now):
             self._commit()
             self._feed()
-        if now - self._renewed_at > self._terms.claim_for_s / 3:
-            self._renew(now)
+        if self._clock.now_ns() > self._renewed_ns + self._claim_ns / 3:
+            self._renew()
         self._hear(patience_s if self._is_busy or self._claims else 0.0)
         self._end_late(time.monotonic())
         return self._is_busy or bool(self._claims or self._batch.drafts) or not self._asked_in_vain
@@ -335,6 +338,11 @@ class Supervisor:
 
     def _write(self, want: Want) -> None:
         batch, self._batch = self._batch, Batch()
+        if self._is_past_deadline:
+            self._drop_lost(batch)
+        asked_ns = self._clock.now_ns()
+        if not any(True for _ in self._held()):
+            self._renewed_ns = asked_ns
         while True:
             try:
                 finishes = press(batch, self._target, self._clock.wall_ns())
@@ -348,6 +356,19 @@ class Supervisor:
         if want.tasks:
             self._asked_in_vain = not committed.claims
 
+    @property
+    def _is_past_deadline(self) -> bool:
+        """Whether so much time went by since the last renewal, a suspend or a stop of this process included, that
+        claims may be somebody else's by now."""
+        return self._clock.now_ns() > self._renewed_ns + self._claim_ns * (1 - MARGIN)
+
+    def _drop_lost(self, batch: Batch) -> None:
+        """Ask before anything is written: what came of a claim that is lost goes no further."""
+        lost = self._ledger.renew(self._target.owner, [draft.claim for draft in batch.drafts])
+        self.tallies.stale += len(lost)
+        batch.drop(lost)
+        self._renew()
+
     def _count(self, finishes: Iterable[Finish], stale: frozenset[int]) -> None:
         for finish in finishes:
             if finish.claim.task in stale:
@@ -359,10 +380,12 @@ class Supervisor:
             if finish.end in (End.DONE, End.SKIPPED):
                 self.tallies.size += finish.claim.stamp.size
 
-    def _renew(self, now: float) -> None:
+    def _renew(self) -> None:
         """Renew what is held; claims that are lost already are dropped, with the child that works on one."""
-        lost = self._ledger.renew(self._target.owner, list(self._held()))
-        self._renewed_at = now
+        asked_ns = self._clock.now_ns()
+        waiting = [draft.claim for draft in self._batch.drafts]
+        lost = self._ledger.renew(self._target.owner, [*self._held(), *waiting])
+        self._renewed_ns = asked_ns
         self._claims = deque(claim for claim in self._claims if claim.task not in lost)
         for child in self._children:
             if child.queue and child.queue[0].claim.task in lost:
