@@ -81,7 +81,7 @@ class Ledger(Protocol):
         """Move the lease end of these claims; the tasks of those that are lost already."""
 
     def recover(self, is_dead: Iterable[str]) -> Recovered:
-        """Take back the claims of these owners and all whose lease ended, in one set-based statement."""
+        """Take back the claims of these owners and all whose lease ended, in one transaction, however many they are."""
 
     def claiming_owners(self) -> Sequence[str]:
         """Owners that hold claims."""

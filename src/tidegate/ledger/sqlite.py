@@ -9,7 +9,7 @@ import json
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -250,8 +250,8 @@ class SqliteLedger:
         """See the contract."""
         with self._store.writing() as db:
             stale = self._finish_all(db, owner, finishes) if finishes else frozenset()
-            claims = self._claim(db, owner, want) if want.tasks else ()
-        return Committed(stale, claims)
+            rows = self._claim(db, owner, want) if want.tasks else []
+        return Committed(stale, tuple([_claim_of(row) for row in rows]))  # built when others may write again
 
     def _finish_all(self, db: sqlite3.Connection, owner: str, finishes: Sequence[Finish]) -> frozenset[int]:
         asked = json.dumps([(finish.claim.task, finish.claim.fence) for finish in finishes])
@@ -305,16 +305,15 @@ class SqliteLedger:
                 wait = backoff_s(finish.claim.attempts, self._chance.random())
                 return state, self._clock.now_ns() + int(wait * _SECOND) if state is State.FAILED else 0
 
-    def _claim(self, db: sqlite3.Connection, owner: str, want: Want) -> tuple[Claim, ...]:
+    def _claim(self, db: sqlite3.Connection, owner: str, want: Want) -> list[Any]:
         now = self._clock.now_ns()
         if db.execute(SQL["queue_failed"], (now,)).rowcount:
             db.execute(SQL["wake_failed"], (now,))
         rows = _within(db.execute(SQL["pick"], (want.with_risky, want.tasks)).fetchall(), want.size)
-        claims = tuple([_claim_of(row) for row in rows])
         end = now + self._terms.claim_ns
         db.executemany(SQL["unqueue"], [row[:5] for row in rows])
-        db.executemany(SQL["claim"], [(one.task, owner, one.fence, one.attempts, end) for one in claims])
-        return claims
+        db.executemany(SQL["claim"], [(row[4], owner, row[6] + 1, row[17] + 1, end) for row in rows])
+        return rows
 
     def _remember(self, db: sqlite3.Connection, task: int, event: str, detail: str) -> None:
         db.execute(SQL["insert_history"], (task, self._clock.wall_ns(), event, detail))
@@ -422,7 +421,7 @@ class SqliteLedger:
 
     def find_displayed(self, text: str, limit: int) -> Sequence[PoolPath]:
         """See the contract."""
-        rows: list[Any] = self._store.all("all_paths")
+        rows: Iterator[Any] = self._store.each("all_paths")
         found = []
         for folder, name in rows:
             path = PoolPath(folder) / name

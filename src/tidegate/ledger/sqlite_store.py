@@ -59,6 +59,11 @@ class Store:
         with self._named_errors():
             return self._db.execute(SQL[name], values).fetchall()
 
+    def each(self, name: str) -> Iterator[tuple[object, ...]]:
+        """The rows of a reading statement one by one, for answers that may not fit into memory."""
+        with self._named_errors():
+            yield from self._db.execute(SQL[name])
+
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One short write transaction: durable when the block has ended, nothing of it when it raised."""

@@ -109,7 +109,7 @@ def _open_by_component(root: int, path: bytes, flags: int) -> int:
     here = os.dup(root)
     try:
         *folders, last = path.split(b"/")
-        if b".." in (*folders, last):
+        if path.startswith(b"/") or b".." in (*folders, last):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), os.fsdecode(path))
         for folder in folders:
             deeper = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
@@ -210,16 +210,18 @@ def list_folder(descriptor: int) -> list[RawEntry]:
     Raises OSError where the listing or a stat fails: then nothing may be concluded from what was not seen.
     """
     _seam("list_folder", descriptor)
-    hook, entries, encode = _hook, [], os.fsencode
+    hook, names, statuses = _hook, [], []
     with os.scandir(descriptor) as listing:
         for entry in listing:
             if hook is not None:
                 hook("stat", entry.name)
             try:
-                entries.append((encode(entry.name), entry.stat(follow_symlinks=False)))
+                statuses.append(entry.stat(follow_symlinks=False))
             except FileNotFoundError:
                 continue
-    return entries
+            names.append(entry.name)
+    # Encoded all at once: no name holds a slash, and a call per name is a tenth of a scan.
+    return list(zip(os.fsencode("/".join(names)).split(b"/"), statuses, strict=True)) if names else []
 
 
 def list_names(path: str | Path) -> list[str]:

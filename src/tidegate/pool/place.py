@@ -50,11 +50,12 @@ def _write(part: Path, content: Iterable[bytes | memoryview]) -> None:
 
 
 def make_durable_folder(path: Path) -> None:
-    """Make the folder and its parents, and make the new names survive a power cut."""
+    """Make the folder and its parents, and make the new names survive a power cut. Raises DiskFull or OSError."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    disk.make_folder(path)
-    for folder in reversed(missing):
-        disk.sync_folder(folder.parent)
+    with full_disk_named(path):
+        disk.make_folder(path)
+        for folder in reversed(missing):
+            disk.sync_folder(folder.parent)
 
 
 def clear_parts(folder: Path, *, is_alive: frozenset[str] = frozenset()) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from tidegate.errors import PoolUnavailable
 from tidegate.pool import disk
@@ -74,13 +75,16 @@ def _list(root: int, folder: PoolPath) -> list[Entry]:
 
 def _sort_out(folder: PoolPath, raw: list[Entry], is_ignored: IsIgnored) -> tuple[Listing, list[PoolPath]]:
     entries, folders, ignored = [], [], 0
+    kinds: dict[int, Kind] = {}  # of the few modes that one folder's entries have
+    inner = Kind.FOLDER  # looked up once: that takes longer than all else here
     for entry in raw:
-        kind = kind_of(entry[1].st_mode)
-        if is_ignored(folder, entry[0], kind):
+        name, status = entry
+        kind = kinds.get(status.st_mode) or kinds.setdefault(status.st_mode, kind_of(status.st_mode))
+        if is_ignored(folder, name, kind):
             ignored += 1
-        elif kind is Kind.FOLDER:
-            folders.append(folder / entry[0])
+        elif kind is inner:
+            folders.append(folder / name)
         else:
             entries.append(entry)
-    entries.sort(key=lambda entry: entry[0])
+    entries.sort(key=itemgetter(0))
     return Listing(folder, entries, ignored), folders

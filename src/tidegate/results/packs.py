@@ -26,6 +26,7 @@ from tidegate.results.receipts import FORMAT, Receipt
 
 FOLDER: Final = "packs"
 _ENDING: Final = ".jsonl.gz"
+_SLICE: Final = 1 << 16
 _LEVEL: Final = 2  # three quarters of level 6's gain at a third of its time
 
 
@@ -98,16 +99,25 @@ def _entries_of(outputs: Path, pack: str) -> Iterator[tuple[TextRef, Receipt]]:
         os.close(descriptor)
     offset = 0
     while offset < len(content):
-        member = zlib.decompressobj(wbits=31)
         try:
-            line = member.decompress(content[offset:])
+            line, length = _member_at(memoryview(content), offset)
             entry = msgspec.json.decode(line, type=PackEntry)
-        except (zlib.error, msgspec.DecodeError):
+        except (EOFError, zlib.error, msgspec.DecodeError):
             return
-        length = len(content) - offset - len(member.unused_data)
         if entry.receipt.receipt <= FORMAT:
             yield TextRef(pack, offset, length), entry.receipt
         offset += length
+
+
+def _member_at(content: memoryview, offset: int) -> tuple[bytes, int]:
+    """What one gzip member holds and how long it is. Fed in slices: what follows a member is copied at each end."""
+    member, parts, end = zlib.decompressobj(wbits=31), [], offset
+    while not member.eof:
+        if end >= len(content):
+            raise EOFError
+        parts.append(member.decompress(content[end : end + _SLICE]))
+        end = min(len(content), end + _SLICE)
+    return b"".join(parts), end - len(member.unused_data) - offset
 
 
 def clear_unfinished(outputs: Path) -> int:
