@@ -59,6 +59,24 @@ def test_result_of_a_new_version_takes_the_place_of_the_old_one(world: World) ->
     assert [(file.stamp.size, file.result) for file in world.ledger.changes_after(0, 0, 10)] == [(9, newer)]
 
 
+def test_changed_content_that_is_blocked_does_not_keep_the_result_of_before(world: World) -> None:
+    world.finish(world.held(b"x"), End.DONE, digest=DIGEST, result=result_of(DIGEST))
+    world.rescan(Item(b"x", size=9))
+    world.rest()
+    world.fail(world.take()[0], Failure.CORRUPT)
+    assert [file.result for file in world.ledger.changes_after(0, 0, 10)] == [None]
+    assert world.view(b"x").history[-1].event == State.BLOCKED
+
+
+def test_file_that_vanished_keeps_its_result(world: World) -> None:
+    result = result_of(DIGEST)
+    world.finish(world.held(b"x"), End.DONE, digest=DIGEST, result=result)
+    world.rescan(Item(b"x", mtime_ns=9))
+    world.rest()
+    world.fail(world.take()[0], Failure.VANISHED)
+    assert [file.result for file in world.ledger.changes_after(0, 0, 10)] == [result]
+
+
 def test_adopted_results_are_found_and_known_ones_left_alone(world: World) -> None:
     known = result_of(DIGEST, pack="one")
     world.finish(world.held(b"x"), End.DONE, digest=DIGEST, result=known)

@@ -274,10 +274,11 @@ class SqliteLedger:
         alone = failure is not None and failure in _RISKY
         if not finish.end.is_final:
             head = (state, claim.attempts - 1, claim.fence, due, failure, finish.reason, alone)
-            return (*head, self._clock.wall_ns(), None, None, None, claim.task)
+            return (*head, self._clock.wall_ns(), False, None, None, None, claim.task)
         result = None if finish.result is None else _put_result(db, finish.result)
         head = (state, claim.attempts, claim.fence, due, failure, finish.reason, alone)
-        return (*head, self._clock.wall_ns(), result, finish.digest, change, claim.task)
+        has_none = state is State.BLOCKED and failure is not Failure.VANISHED
+        return (*head, self._clock.wall_ns(), has_none, result, finish.digest, change, claim.task)
 
     def _note_ends(self, db: sqlite3.Connection, accepted: Sequence[Finish]) -> None:
         for finish in accepted:
@@ -287,7 +288,8 @@ class SqliteLedger:
                 db.execute(SQL["unsettle_file"], (self._clock.now_ns(), finish.claim.file))
                 self._remember(db, finish.claim.task, State.SETTLING, finish.reason)
             elif finish.end is End.FAILED:
-                self._remember(db, finish.claim.task, State.FAILED, f"{finish.failure}: {finish.reason}")
+                state, _ = self._state_after(finish)
+                self._remember(db, finish.claim.task, state, f"{finish.failure}: {finish.reason}")
 
     def _state_after(self, finish: Finish) -> tuple[State, int]:
         match finish.end:

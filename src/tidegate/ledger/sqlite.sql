@@ -259,9 +259,9 @@ SELECT c.task FROM json_each(?) j CROSS JOIN claim c ON c.task = json_extract(j.
 WHERE c.fence = json_extract(j.value, '$[1]') AND c.owner = ?;
 
 -- :name finish_task
--- The end of a claim that is held.
+-- The end of a claim that is held. A content that cannot be processed has no result, an earlier one's is not its.
 UPDATE task SET state = ?, attempts = ?, fence = ?, due = ?, failure = ?, reason = ?, alone = ?, ended_wall_ns = ?,
-  result = coalesce(?, result), digest = coalesce(?, digest), change = coalesce(?, change) WHERE id = ?;
+  result = CASE WHEN ? THEN NULL ELSE coalesce(?, result) END, digest = coalesce(?, digest), change = coalesce(?, change) WHERE id = ?;
 
 -- :name queue_task
 -- A task that may be claimed again.
