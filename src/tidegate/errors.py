@@ -10,7 +10,6 @@
     │   ├── LedgerCorrupt        ledger.corrupt
     │   └── IndexMissing         index.missing
     ├── HeldElsewhere            held
-    ├── ClaimLost                claim.lost
     ├── DiskFull                 disk.full
     └── ProcessingError          file.<failure>, one code for each Failure
 
@@ -111,12 +110,6 @@ class HeldElsewhere(TidegateError):
     """Another participant is doing just that, and only one may."""
 
     code = "held"
-
-
-class ClaimLost(TidegateError):
-    """A result came from a claim that is no longer its task's; the result is dropped."""
-
-    code = "claim.lost"
 
 
 class DiskFull(TidegateError):

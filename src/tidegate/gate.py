@@ -20,9 +20,12 @@ from tidegate.config import Config, Environment, load
 from tidegate.errors import StateError, UsageError
 from tidegate.intake import Rules, reason_for_path
 from tidegate.ledger import Clock, Counts, FileView, Ledger, Owner, Selection, SqliteLedger, Terms
+from tidegate.ledger import nonce as new_nonce
 from tidegate.ledger.sqlite_store import FILE as LEDGER_FILE
+from tidegate.ledger.sqlite_store import TICKET
 from tidegate.pool import PoolPath, disk, open_pool
-from tidegate.pool.mounts import check_state_place, filesystem_of, is_network
+from tidegate.pool.mounts import check_outside, check_state_place, filesystem_of, is_network
+from tidegate.pool.place import clear_parts, full_disk_named, place_file
 from tidegate.pool.settle import Patience
 from tidegate.processing.children import ChildTerms
 from tidegate.processing.processors import VERSIONS
@@ -66,6 +69,9 @@ class Gate:
         if self._ledger is not None:
             self._ledger.close()
             self._ledger = None
+        self._drop_root()
+
+    def _drop_root(self) -> None:
         if self._root >= 0:
             os.close(self._root)
             self._root = -1
@@ -79,8 +85,9 @@ class Gate:
 
     def run(self, hooks: Hooks = QUIET, phases: Phases = Phases()) -> Summary:  # noqa: B008 - frozen
         """One round: recover, scan, settle, process, publish; what it did. Ends within seconds once told to stop."""
+        self._drop_root()  # a share that was mounted anew meanwhile is reached by its path only
         site = self._site()
-        owner = Owner(self.config.state, self._clock)
+        owner = Owner(self.config.state, self._clock, self.config.participant)
         try:
             return Round(site, owner, hooks, phases).run()
         finally:
@@ -147,11 +154,13 @@ class Gate:
 
     def _candidates(self, name: str) -> list[PoolPath]:
         given, pool = Path(name), self.config.pool.path.resolve()
-        inside = (given if given.is_absolute() else Path.cwd() / given).absolute()
+        # The folder's links are resolved, the file's own name is not: a link is known under its name.
+        meant = Path(os.path.normpath(Path.cwd() / given))
+        inside = meant.parent.resolve() / meant.name
         candidates = []
         if inside.is_relative_to(pool):
             candidates.append(PoolPath.parse(os.fsencode(inside.relative_to(pool))))
-        if not given.is_absolute():
+        if not given.is_absolute() and ".." not in given.parts:
             candidates.append(PoolPath.parse(os.fsencode(name)))
         if not candidates:
             raise UsageError(f"{name}: not inside the pool {pool}", "give a path relative to the pool")
@@ -167,14 +176,26 @@ class Gate:
     def ledger(self) -> Ledger:
         """The ledger of this pool, opened at the first use."""
         if self._ledger is None:
-            state, pool = self.config.state, self.config.pool.path
-            existing = next(folder for folder in (state, *state.parents) if folder.exists())
-            check_state_place(state, pool, filesystem_of(existing))
-            disk.make_folder(state)
-            remember_pool(state, pool)
-            terms = Terms(self.config.work.claim_for_s, self._settle_s(), self.config.work.attempts)
-            self._ledger, self.put_aside = SqliteLedger.open(state, terms, self._clock)
+            state = self.config.state
+            try:
+                with full_disk_named(state):
+                    self._prepare_state(state)
+                    terms = Terms(self.config.work.claim_for_s, self._settle_s(), self.config.work.attempts)
+                    self._ledger, self.put_aside = SqliteLedger.open(state, terms, self._clock)
+            except OSError as error:
+                raise StateError(
+                    f"the state folder {state} cannot be used: {error.strerror or error}",
+                    "check its rights, or choose another with --state DIR",
+                ) from error
         return self._ledger
+
+    def _prepare_state(self, state: Path) -> None:
+        pool = self.config.pool.path
+        existing = next(folder for folder in (state, *state.parents) if folder.exists())
+        check_state_place(state, pool, filesystem_of(existing))
+        check_outside("outputs folder", self.config.outputs_path, pool)
+        disk.make_folder(state)
+        remember_pool(state, pool)
 
     @property
     def _known_ledger(self) -> Ledger:
@@ -219,15 +240,28 @@ class Gate:
 def remember_pool(state: Path, pool: Path) -> None:
     """Write down in `<state>/pool` whose state this is; raises StateError where it is another pool's."""
     marker, path = state / "pool", os.fsencode(pool.resolve())
-    try:
-        known = marker.read_bytes()
-    except FileNotFoundError:
-        descriptor = disk.create_new(marker)
-        disk.write_all(descriptor, path)
-        disk.close(descriptor)
-        return
-    if known and known != path:
+    known = _known_pool(marker) or _write_marker(state, marker, path)
+    if known != path:
         raise StateError(
             f"the state folder {state} belongs to the pool {os.fsdecode(known)}",
             "choose another with --state DIR, or remove that folder if the pool has moved for good",
         )
+
+
+def _known_pool(marker: Path) -> bytes:
+    return marker.read_bytes() if marker.exists() else b""
+
+
+def _write_marker(state: Path, marker: Path, path: bytes) -> bytes:
+    """Write the marker whole, unless somebody was faster; what it says."""
+    ticket = disk.open_lock(state / TICKET)
+    try:
+        disk.lock(ticket)
+        if known := _known_pool(marker):
+            return known
+        clear_parts(state)
+        disk.remove(marker)  # an empty one
+        place_file(marker, [path], new_nonce())
+        return path
+    finally:
+        os.close(ticket)

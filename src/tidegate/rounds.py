@@ -9,16 +9,15 @@ If the process dies anywhere, the next round's first step takes its claims back.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tidegate import index
-from tidegate.errors import DiskFull, HeldElsewhere, PoolUnavailable
-from tidegate.index import Document, Removal, Snapshot
+from tidegate.errors import DiskFull, HeldElsewhere, PoolUnavailable, StateError
 from tidegate.intake import Rules, Scanner, ScanReport, settle_due
 from tidegate.ledger import (
     Backlog,
@@ -41,10 +40,14 @@ from tidegate.processing.drafts import Press
 from tidegate.processing.supervisor import Supervisor, Tallies, WorkTerms
 from tidegate.results import all_entries, clear_unfinished, read_entry
 
+if TYPE_CHECKING:
+    from tidegate.index import Change, Document, Removal, Snapshot
+
 TICK_S: Final = 0.1
 SETTLE_EVERY_S: Final = 0.5
 TELL_EVERY_S: Final = 0.25
 LAST_PUBLISH_S: Final = 5.0
+LAST_SCAN_S: Final = 2.0
 LONGEST_WAIT_S: Final = 60.0
 PAGE: Final = 500
 
@@ -145,32 +148,35 @@ class Round:
         self._left_before = Work()
         self._scanning: Beside | None = None
         self._publishing: Beside | None = None
-        self._told_full = False
+        self._told_full = self._is_over = False
+        self._ended = 0
         now = time.monotonic()
         self._settled_at = self._told_at = 0.0
-        self._published_at = self._recovered_at = self._began = now
+        self._published_at = self._recovered_at = self._ended_at = self._began = now
 
     def run(self) -> Summary:
         """Run the round to its end; what it did."""
         self._recover()
         adopt_packs(self._site)
-        if self._phases.scan:
-            self._scanning = Beside(self._scan)
-        if self._phases.work:
-            self._work()
-        if self._scanning is not None:
-            self._scanning.end()
-            self._note_scan()
+        try:
+            if self._phases.scan:
+                self._scanning = Beside(self._scan)
+            if self._phases.work:
+                self._work()
+            self._await_scan()
+        finally:
+            self._is_over = True
+            if self._scanning is not None:
+                self._scanning.join(LAST_SCAN_S)
         self._summary.is_stopped = self._hooks.should_stop()
         if self._phases.publish and self._site.builds_index:
-            self._publish(self._site.ledger, _until(self._hooks.should_stop))
+            self._publish(self._site.ledger, _until(self._hooks.should_stop), waits=True)
         return self._finished()
 
     def _finished(self) -> Summary:
-        summary, counts = self._summary, self._site.ledger.counts()
+        summary = self._summary
         summary.backlog = self._site.ledger.backlog()
-        summary.failed = summary.backlog.failed
-        summary.blocked = sum(counts.failures.values()) - summary.failed
+        summary.failed, summary.blocked = summary.backlog.failed, summary.backlog.blocked
         summary.seconds = time.monotonic() - self._began
         return summary
 
@@ -192,24 +198,49 @@ class Round:
         return self._scanning is not None and self._scanning.is_alive()
 
     def _scan(self) -> None:
-        with contextlib.closing(self._site.ledger.another()) as ledger:
-            while True:
-                scanner = Scanner(self._site.root, ledger, self._site.rules, lambda: self._pace(ledger))
-                self._summary.scan = scanner.report
-                try:
-                    scanner.run()
+        root = os.dup(self._site.root)  # its own: a share that is dead may hold this thread beyond the round
+        try:
+            with contextlib.closing(self._site.ledger.another()) as ledger:
+                self._scan_into(ledger, root)
+        finally:
+            os.close(root)
+
+    def _scan_into(self, ledger: Ledger, root: int) -> None:
+        while not self._is_told_to_stop():
+            scanner = Scanner(root, ledger, self._site.rules, lambda: self._pace(ledger))
+            self._summary.scan = scanner.report
+            try:
+                scanner.run()
+                return
+            except DiskFull as error:
+                self._tell_full(error)
+
+    def _is_told_to_stop(self) -> bool:
+        return self._is_over or self._hooks.should_stop()
+
+    def _await_scan(self) -> None:
+        """Wait for the scan's end; told to stop, only for so long that a share which does not answer can be left."""
+        if self._scanning is None:
+            return
+        stopped_at = None
+        while self._is_scanning:
+            self._scanning.join(TICK_S)
+            if self._hooks.should_stop():
+                stopped_at = stopped_at or time.monotonic()
+                if time.monotonic() - stopped_at > LAST_SCAN_S:
+                    self._hooks.note("the share does not answer; its scan is left behind")
                     return
-                except DiskFull as error:
-                    self._wait_for_room(error)
+        self._scanning.end()
+        self._note_scan()
 
     def _pace(self, ledger: Ledger) -> bool:
         """Between two commits of the scan: wait while too much is queued and there are workers; whether to stop."""
-        while self._phases.work and not self._hooks.should_stop():
+        while self._phases.work and not self._is_told_to_stop():
             backlog = ledger.backlog()
             if backlog.ready + backlog.settling <= self._site.pause_above:
                 break
             time.sleep(TICK_S)
-        return self._hooks.should_stop()
+        return self._is_told_to_stop()
 
     def _note_scan(self) -> None:
         report = self._summary.scan
@@ -240,18 +271,31 @@ class Round:
         backlog = site.ledger.backlog()
         self._left_before = Work(backlog.settling + backlog.ready + backlog.failed)
         try:
-            while not self._hooks.should_stop():
-                self._settle(supervisor)
-                is_busy = supervisor.step(TICK_S)
-                self._tell()
-                self._publish_in_between()
-                if not is_busy and not self._wait_for_more(supervisor):
-                    break
+            while not self._hooks.should_stop() and self._turn(supervisor):
+                pass
         finally:
             self._summary.is_confined = supervisor.is_confined
-            supervisor.stop()
+            self._stop(supervisor)
             if self._publishing is not None:
                 self._publishing.end()
+
+    def _turn(self, supervisor: Supervisor) -> bool:
+        """One turn of the loop; whether there may be another."""
+        try:
+            self._settle(supervisor)
+            is_busy = supervisor.step(TICK_S)
+        except DiskFull as error:
+            self._tell_full(error)
+            return True
+        self._tell()
+        self._publish_in_between()
+        return is_busy or self._wait_for_more(supervisor)
+
+    def _stop(self, supervisor: Supervisor) -> None:
+        try:
+            supervisor.stop()
+        except DiskFull as error:
+            self._hooks.note(f"{error}; what was not written is done again by the next run")
 
     def _settle(self, supervisor: Supervisor) -> None:
         now = time.monotonic()
@@ -266,11 +310,22 @@ class Round:
     def _wait_for_more(self, supervisor: Supervisor) -> bool:
         """Nothing is in hand: whether something may still come, after a short wait for it."""
         was_scanning = self._is_scanning  # asked first: what a scan registers last must not be missed
-        if is_finished(self._site.ledger.backlog()) and not was_scanning:
+        if not was_scanning and (is_finished(self._site.ledger.backlog()) or self._is_standing_still()):
             return False
+        if was_scanning:
+            self._ended_at = time.monotonic()
         time.sleep(TICK_S)
         supervisor.ask_again()
         return True
+
+    def _is_standing_still(self) -> bool:
+        """Whether nothing came to an end for so long that what is left is left to the next round: files that stay busy,
+        a share that does not answer."""
+        ends, now = self._summary.work.ends, time.monotonic()
+        ended = sum(ends[end] for end in ends if end.is_final)
+        if ended != self._ended:
+            self._ended, self._ended_at = ended, now
+        return now - self._ended_at > LONGEST_WAIT_S + 2 * self._site.patience.window_s
 
     def _tell(self) -> None:
         now = time.monotonic()
@@ -286,6 +341,9 @@ class Round:
     def _wait_for_room(self, error: DiskFull) -> None:
         if self._hooks.should_stop():
             raise error
+        self._tell_full(error)
+
+    def _tell_full(self, error: DiskFull) -> None:
         if not self._told_full:
             self._hooks.note(f"paused: {error}; going on by itself when there is room")
             self._told_full = True
@@ -307,13 +365,20 @@ class Round:
         with contextlib.closing(self._site.ledger.another()) as ledger:
             self._publish(ledger, self._hooks.should_stop)
 
-    def _publish(self, ledger: Ledger, should_stop: Callable[[], bool]) -> None:
-        try:
-            self._summary.snapshot = publish(self._site, ledger, should_stop) or self._summary.snapshot
-        except HeldElsewhere:
-            self._hooks.note("another participant is publishing this index")
-        except DiskFull as error:
-            self._hooks.note(f"not published: {error}; the snapshot of before stays")
+    def _publish(self, ledger: Ledger, should_stop: Callable[[], bool], *, waits: bool = False) -> None:
+        """Publish; beside another publisher, who may have begun before our last results, wait for it where `waits`."""
+        until = time.monotonic() + (LONGEST_WAIT_S if waits else 0.0)
+        while True:
+            try:
+                self._summary.snapshot = publish(self._site, ledger, should_stop) or self._summary.snapshot
+            except HeldElsewhere:
+                if not self._hooks.should_stop() and time.monotonic() < until:
+                    time.sleep(TICK_S)
+                    continue
+                self._hooks.note("another participant is publishing this index")
+            except DiskFull as error:
+                self._hooks.note(f"not published: {error}; the snapshot of before stays")
+            return
 
 
 def is_finished(backlog: Backlog) -> bool:
@@ -337,13 +402,17 @@ def _until(should_stop: Callable[[], bool]) -> Callable[[], bool]:
 
 
 # --- ledger and packs to index ---------------------------------------------------------------------------------------
+# The index is imported where it is used: a scan needs none, and its import takes a fifth of a second.
 
 
 def publish(site: Site, ledger: Ledger, should_stop: Callable[[], bool]) -> Snapshot | None:
     """Publish what changed since the last snapshot; None where nothing did.
 
     Told to stop, it publishes what it has; but a snapshot that replaces that of an earlier ledger comes whole or not.
+    Raises HeldElsewhere beside another publisher, or where the index moved on meanwhile; then it may be tried again.
     """
+    from tidegate import index  # noqa: PLC0415 - see above
+
     root, name = site.index_root, _ledger_id(ledger)
     since = index.Since(index.start_change(root, name), name)
     must_be_whole = since.change == 0 and index.current(root) is not None
@@ -358,6 +427,10 @@ def publish(site: Site, ledger: Ledger, should_stop: Callable[[], bool]) -> Snap
         )
     except InterruptedError:
         return None
+    except StateError as error:
+        if index.start_change(root, name) == since.change:
+            raise
+        raise HeldElsewhere(f"another publisher came first in {root}", "publish again") from error
     index.collect(root)
     return snapshot
 
@@ -366,7 +439,7 @@ def _never() -> bool:
     return False
 
 
-def _unless(should_stop: Callable[[], bool], changes: Iterator[index.Change]) -> Iterator[index.Change]:
+def _unless(should_stop: Callable[[], bool], changes: Iterator[Change]) -> Iterator[Change]:
     for change in changes:
         if should_stop():
             raise InterruptedError
@@ -389,6 +462,8 @@ def _changed_files(ledger: Ledger, since: int) -> Iterator[IndexedFile]:
 
 
 def _document(outputs: Path, file: IndexedFile) -> Document | Removal:
+    from tidegate.index import Document, Removal  # noqa: PLC0415 - see above
+
     if file.presence is Presence.MISSING:
         return Removal(file.file)
     text, title, kind = _text_of(outputs, file.result)

@@ -27,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-PoolArgument = Annotated[Path | None, typer.Argument(metavar="[PATH]", help="The shared folder.", show_default=False)]
+PoolArgument = Annotated[Path | None, typer.Argument(metavar="PATH", help="The shared folder.", show_default=False)]
 PoolOption = Annotated[Path | None, typer.Option("--pool", help="The shared folder.", show_default=False)]
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file.", show_default=False)]
 StateOption = Annotated[Path | None, typer.Option("--state", help="State folder.", show_default=False)]

@@ -47,7 +47,7 @@ class Live:
     """Shows one round. Talk only: everything goes to stderr."""
 
     def __init__(self, stop: threading.Event) -> None:
-        self.console = Console(stderr=True, highlight=False)
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._stop = stop
         self._began = self._said_at = time.monotonic()
         self._has_estimated = False

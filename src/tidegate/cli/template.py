@@ -6,6 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tidegate.config import REPEATED, SECTIONS, FolderConfig, settings_of
 
 
@@ -53,5 +55,6 @@ def _toml(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        # TOML's escapes are JSON's, and TOML wants one for DEL as well.
+        return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")
     return str(value)

@@ -24,8 +24,9 @@ Clause = tuple[tantivy.Occur, tantivy.Query]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What hits must be besides matching: below `folder` (its bytes, whole components), of one of `kinds`, changed at
-    `since_ns` or later and before `until_ns`. Nothing given is nothing asked."""
+    """What hits must be besides matching: below `folder` (its bytes, whole components), of one of `kinds` by what they
+    are or by the ending of their name, changed at `since_ns` or later and before `until_ns`. Nothing given is nothing
+    asked."""
 
     folder: bytes = b""
     kinds: Sequence[str] = ()
@@ -52,7 +53,7 @@ class Plan:
         if folder := PoolPath.parse(filters.folder).raw:
             parts.append(self._term("folder", layout.folder_term(folder)))
         if filters.kinds:
-            kinds = [layout.kind_term(kind) for kind in filters.kinds]
+            kinds = [term for kind in filters.kinds for term in (layout.kind_term(kind), layout.ending_term(kind))]
             parts.append(tantivy.Query.term_set_query(self.schema, "kind", kinds))
         if filters.since_ns is not None or filters.until_ns is not None:
             parts.append(self._between(filters.since_ns, filters.until_ns))

@@ -1,4 +1,4 @@
-"""Owner: who holds a claim. Host, process, boot and chance; alive as long as it holds the flock of its file.
+"""Owner: who holds a claim. Name, process, boot and chance; alive as long as it holds the flock of its file.
 
     <state>/owners/<nonce>      empty; locked by its participant from start to end
 
@@ -21,11 +21,14 @@ FOLDER: Final = "owners"
 
 
 class Owner:
-    """This participant; `id` stands in the ledger. Ends with `close`, or with the process."""
+    """This participant; `id` stands in the ledger and in receipts. Ends with `close`, or with the process.
 
-    def __init__(self, state: Path, clock: Clock) -> None:
+    `name` is for people, and the host's where none is given.
+    """
+
+    def __init__(self, state: Path, clock: Clock, name: str = "") -> None:
         self.nonce = nonce()
-        self.id = f"{socket.gethostname()}:{os.getpid()}:{clock.boot[:8]}:{self.nonce}"
+        self.id = f"{name or socket.gethostname()}:{os.getpid()}:{clock.boot[:8]}:{self.nonce}"
         self._path = state / FOLDER / self.nonce
         disk.make_folder(self._path.parent)
         self._descriptor = _locked(self._path)

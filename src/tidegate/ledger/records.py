@@ -188,7 +188,8 @@ class Recovered:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What is left to do: counts by state, files known to be still written, seconds until the next look or retry."""
+    """What is left to do: tasks by state, files known to be still written, seconds until the next look or retry; and
+    tasks that are blocked although their file is there."""
 
     settling: int
     moving: int
@@ -196,6 +197,7 @@ class Backlog:
     claimed: int
     failed: int
     next_due_s: float | None
+    blocked: int = 0
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -356,8 +356,8 @@ class SqliteLedger:
         moving: Any = self._store.one("count_moving", (MOVING_AFTER,))
         due: Any = self._store.one("next_due")
         wait = None if due[0] is None else max(0.0, (due[0] - self._clock.now_ns()) / _SECOND)
-        settling, ready, claimed, failed = counts
-        return Backlog(settling, moving[0], ready, claimed, failed, next_due_s=wait)
+        settling, ready, claimed, failed, blocked = counts
+        return Backlog(settling, moving[0], ready, claimed, failed, wait, blocked)
 
     def find_result(self, digest: bytes, plan_key: tuple[str, str, str]) -> Result | None:
         """See the contract."""

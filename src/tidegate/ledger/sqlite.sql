@@ -346,7 +346,9 @@ UPDATE task SET change = ? WHERE file = ?;
 -- :name backlog
 -- How much is left, by state.
 SELECT (SELECT count(*) FROM task WHERE state = 'settling'), (SELECT count(*) FROM queue),
-  (SELECT count(*) FROM claim), (SELECT count(*) FROM task WHERE state = 'failed');
+  (SELECT count(*) FROM claim), (SELECT count(*) FROM task WHERE state = 'failed'),
+  (SELECT count(*) FROM task t JOIN file f ON f.id = t.file
+   WHERE t.state IN ('failed', 'blocked') AND t.state = 'blocked' AND f.presence = 'present');
 
 -- :name count_moving
 -- Files that were seen to change several times.
