@@ -257,13 +257,15 @@ class Environment:
 
 
 def known_pools(environment: Environment) -> list[Path]:
-    """The pools that this user's state folder knows, by path; an unreadable entry is left out."""
+    """The pools that this user's state folder knows, by path; an unreadable or empty entry is left out."""
     pools = []
     for marker in sorted(environment.state_home.glob("*/pool")):
         try:
-            pools.append(Path(os.fsdecode(marker.read_bytes())))
+            path = marker.read_bytes()
         except OSError:
             continue
+        if path:
+            pools.append(Path(os.fsdecode(path)))
     return pools
 
 
@@ -388,6 +390,11 @@ def _completed(config: Config, environment: Environment, state: Path | None) -> 
     path = config.pool.path
     chosen = state or environment.state or config.pool.state or default_state(path, environment)
     pool = dataclasses.replace(
-        config.pool, name=config.pool.name or path.resolve().name or "pool", state=chosen.absolute()
+        config.pool, name=config.pool.name or _readable(path.resolve().name) or "pool", state=chosen.absolute()
     )
     return dataclasses.replace(config, pool=pool, participant=environment.participant)
+
+
+def _readable(name: str) -> str:
+    """A name for messages and receipts: bytes that are not UTF-8 as `\\xNN`."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

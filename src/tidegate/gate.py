@@ -17,15 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tidegate.config import Config, Environment, load
-from tidegate.errors import StateError, UsageError
+from tidegate.errors import UsageError
 from tidegate.intake import Rules, reason_for_path
 from tidegate.ledger import Clock, Counts, FileView, Ledger, Owner, Selection, SqliteLedger, Terms
-from tidegate.ledger import nonce as new_nonce
-from tidegate.ledger.sqlite_store import FILE as LEDGER_FILE
-from tidegate.ledger.sqlite_store import TICKET
-from tidegate.pool import PoolPath, disk, open_pool
-from tidegate.pool.mounts import check_outside, check_state_place, filesystem_of, is_network
-from tidegate.pool.place import clear_parts, full_disk_named, place_file
+from tidegate.ledger.home import has_ledger, make_home
+from tidegate.pool import PoolPath, open_pool
+from tidegate.pool.mounts import settle_window_s
+from tidegate.pool.naming import meant_by
 from tidegate.pool.settle import Patience
 from tidegate.processing.children import ChildTerms
 from tidegate.processing.processors import VERSIONS
@@ -35,8 +33,6 @@ from tidegate.rounds import Hooks, Phases, Round, Site, Summary
 if TYPE_CHECKING:
     from tidegate.index import Filters, Found, Snapshot
 
-SETTLE_LOCAL_S = 2.0
-SETTLE_NETWORK_S = 10.0
 QUIET = Hooks()
 
 
@@ -126,23 +122,17 @@ class Gate:
 
     def why(self, name: str) -> FileView:
         """State, reason and history of one file, named by its path in the pool, from here, or as it is displayed."""
-        for path in self._candidates(name):
-            view = self._known_ledger.find_file(path)
+        ledger, meant = self._known_ledger, self._meant_by(name)
+        alike = [] if any(map(ledger.find_file, meant)) else ledger.find_displayed(name, limit=2)
+        if len(alike) > 1:
+            raise UsageError(f"several files end in {name}", f"say more of the path, such as {alike[0]}")
+        for path in (*meant, *alike):
+            view = ledger.find_file(path)
             if view is not None:
                 return view
-        found = self._known_ledger.find_displayed(name, limit=2)
-        if len(found) == 1:
-            return self.why_path(found[0])
-        if found:
-            raise UsageError(f"several files end in {name}", f"say more of the path, such as {found[0]}")
-        raise UsageError(f"{name}: not known", self._hint_for(name))
-
-    def why_path(self, path: PoolPath) -> FileView:
-        """The same for a path that the ledger gave."""
-        view = self._known_ledger.find_file(path)
-        if view is None:
-            raise UsageError(f"{path}: not known", "is it in this pool? run: tidegate scan")
-        return view
+        reason = reason_for_path(meant[0])
+        hint = f"it is ignored ({reason})" if reason else "is it in this pool? run: tidegate scan"
+        raise UsageError(f"{name}: not known", hint)
 
     def stuck(self, limit: int) -> Sequence[FileView]:
         """Files that failed or are blocked."""
@@ -150,25 +140,10 @@ class Gate:
 
     def pool_path(self, name: str) -> PoolPath:
         """The path in the pool that a person means: relative to the pool, or a path of this machine inside it."""
-        return next(iter(self._candidates(name)))
+        return next(iter(self._meant_by(name)))
 
-    def _candidates(self, name: str) -> list[PoolPath]:
-        given, pool = Path(name), self.config.pool.path.resolve()
-        # The folder's links are resolved, the file's own name is not: a link is known under its name.
-        meant = Path(os.path.normpath(Path.cwd() / given))
-        inside = meant.parent.resolve() / meant.name
-        candidates = []
-        if inside.is_relative_to(pool):
-            candidates.append(PoolPath.parse(os.fsencode(inside.relative_to(pool))))
-        if not given.is_absolute() and ".." not in given.parts:
-            candidates.append(PoolPath.parse(os.fsencode(name)))
-        if not candidates:
-            raise UsageError(f"{name}: not inside the pool {pool}", "give a path relative to the pool")
-        return candidates
-
-    def _hint_for(self, name: str) -> str:
-        reason = reason_for_path(self._candidates(name)[0])
-        return f"it is ignored ({reason})" if reason else "is it in this pool? run: tidegate scan"
+    def _meant_by(self, name: str) -> list[PoolPath]:
+        return meant_by(name, self.config.pool.path, Path.cwd())
 
     # --- wiring ------------------------------------------------------------------------------------------------------
 
@@ -176,44 +151,24 @@ class Gate:
     def ledger(self) -> Ledger:
         """The ledger of this pool, opened at the first use."""
         if self._ledger is None:
-            state = self.config.state
-            try:
-                with full_disk_named(state):
-                    self._prepare_state(state)
-                    terms = Terms(self.config.work.claim_for_s, self._settle_s(), self.config.work.attempts)
-                    self._ledger, self.put_aside = SqliteLedger.open(state, terms, self._clock)
-            except OSError as error:
-                raise StateError(
-                    f"the state folder {state} cannot be used: {error.strerror or error}",
-                    "check its rights, or choose another with --state DIR",
-                ) from error
+            config = self.config
+            make_home(config.state, config.pool.path, config.outputs_path)
+            terms = Terms(config.work.claim_for_s, self._settle_s, config.work.attempts)
+            self._ledger, self.put_aside = SqliteLedger.open(config.state, terms, self._clock)
         return self._ledger
-
-    def _prepare_state(self, state: Path) -> None:
-        pool = self.config.pool.path
-        existing = next(folder for folder in (state, *state.parents) if folder.exists())
-        check_state_place(state, pool, filesystem_of(existing))
-        check_outside("outputs folder", self.config.outputs_path, pool)
-        disk.make_folder(state)
-        remember_pool(state, pool)
 
     @property
     def _known_ledger(self) -> Ledger:
         """The ledger, for commands that only look; raises UsageError where the pool was never scanned."""
-        if self._ledger is None and not (self.config.state / LEDGER_FILE).exists():
+        if self._ledger is None and not has_ledger(self.config.state):
             pool = self.config.pool.path
             raise UsageError(f"nothing is known of {pool} yet", f"start with: tidegate run {pool}")
         return self.ledger
 
+    @property
     def _settle_s(self) -> float:
         given = self.config.pool.settle_s
-        if given is not None:
-            return given
-        try:
-            is_remote = is_network(filesystem_of(self.config.pool.path))
-        except OSError:
-            is_remote = True
-        return SETTLE_NETWORK_S if is_remote else SETTLE_LOCAL_S
+        return settle_window_s(self.config.pool.path) if given is None else given
 
     def _site(self) -> Site:
         config, work = self.config, self.config.work
@@ -227,7 +182,7 @@ class Gate:
             ledger=self.ledger,
             clock=self._clock,
             rules=Rules(config, VERSIONS),
-            patience=Patience(self._settle_s(), config.pool.settle_max_s),
+            patience=Patience(self._settle_s, config.pool.settle_max_s),
             work=WorkTerms(
                 work.workers, ChildTerms(work.deadline_s, work.memory, work.replace_after), work.claim_for_s
             ),
@@ -235,33 +190,3 @@ class Gate:
             builds_index=config.index.build,
             publish_every_s=config.index.publish_every_s,
         )
-
-
-def remember_pool(state: Path, pool: Path) -> None:
-    """Write down in `<state>/pool` whose state this is; raises StateError where it is another pool's."""
-    marker, path = state / "pool", os.fsencode(pool.resolve())
-    known = _known_pool(marker) or _write_marker(state, marker, path)
-    if known != path:
-        raise StateError(
-            f"the state folder {state} belongs to the pool {os.fsdecode(known)}",
-            "choose another with --state DIR, or remove that folder if the pool has moved for good",
-        )
-
-
-def _known_pool(marker: Path) -> bytes:
-    return marker.read_bytes() if marker.exists() else b""
-
-
-def _write_marker(state: Path, marker: Path, path: bytes) -> bytes:
-    """Write the marker whole, unless somebody was faster; what it says."""
-    ticket = disk.open_lock(state / TICKET)
-    try:
-        disk.lock(ticket)
-        if known := _known_pool(marker):
-            return known
-        clear_parts(state)
-        disk.remove(marker)  # an empty one
-        place_file(marker, [path], new_nonce())
-        return path
-    finally:
-        os.close(ticket)

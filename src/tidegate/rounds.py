@@ -475,8 +475,13 @@ def _text_of(outputs: Path, result: Result | None) -> tuple[str, str, str]:
         return "", "", ""
     try:
         entry = read_entry(outputs, result.ref)
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return "", result.title, result.kind
+    except OSError as error:  # what may be read later must not be published as if it were nothing
+        raise StateError(
+            f"the pack {result.ref.pack} in {outputs} cannot be read: {error.strerror}",
+            "run again; what is done is published then",
+        ) from error
     return entry.text, entry.receipt.title, entry.receipt.kind
 
 

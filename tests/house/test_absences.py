@@ -146,7 +146,7 @@ def test_only_known_places_remove_or_rename() -> None:
         "index/publishing.py",  # a snapshot in the making
         "index/snapshots.py",  # old snapshots
         "cli/doctor.py",  # its own probe
-        "gate.py",  # an empty file that should say whose state this is
+        "ledger/home.py",  # an empty file that should say whose state this is
     }
     changing = ("disk.remove", "disk.remove_tree", "disk.rename_new", "disk.replace", "disk.link")
     found = {module.name for module in modules() for called, _ in calls(module) if called in changing}
@@ -183,7 +183,7 @@ FILE_IO_ELSEWHERE = {
     "config.py: file.open": "reads the configuration file",
     "config.py: environment.state_home.glob": "finds the pools that this user's state knows",
     "config.py: marker.read_bytes": "finds the pools that this user's state knows",
-    "gate.py: marker.read_bytes": "whose state this is",
+    "ledger/home.py: marker.read_bytes": "whose state this is",
     "index/publishing.py: tantivy.Index.open": "tantivy writes inside a snapshot that is being built",
     "index/search.py: tantivy.Index.open": "tantivy reads a snapshot",
     "ledger/clock.py: Path('/proc/sys/kernel/random/boot_id').read_text": "which boot of the machine this is",

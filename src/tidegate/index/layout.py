@@ -179,15 +179,16 @@ def _folder_names(folder: PoolPath) -> str:
 
 def _add_terms(made: tantivy.Document, document: Document) -> None:
     path, text = document.path, document.text
-    rows = {
-        "text": " ".join(map(" ".join, terms.slices(text if text.isascii() else terms.whole(text)))),
-        "name": _joined(terms.name_rows(PoolPath(path.name).search_form)),
-        "heading": _joined([terms.split(terms.whole(document.title))]) + _BETWEEN + _folder_names(path.folder),
-    }
-    words: set[str] = set()
-    for field, row in rows.items():
+    words, rows = set[str](), []
+    for part in terms.slices(text if text.isascii() else terms.whole(text)):
+        words |= terms.english(part)
+        rows.append(" ".join(part))
+    made.add_text("text", " ".join(rows))
+    name = _joined(terms.name_rows(PoolPath(path.name).search_form))
+    heading = _joined([terms.split(terms.whole(document.title))]) + _BETWEEN + _folder_names(path.folder)
+    for field, row in (("name", name), ("heading", heading)):
         made.add_text(field, row)
-        words |= terms.english(row)
+        words |= terms.english(row.split(" "))
     made.add_text("stems", " ".join(words))
 
 

@@ -140,6 +140,8 @@ def _literal(needle: terms.Needle) -> str:
 
 def _end(folded: str, at: int, needle: terms.Needle) -> int | None:
     """Where the needle's place at `at` ends, None where it is not one."""
+    if len(needle.runs) == 1 and needle.runs[0].is_paired:
+        return at + len(needle.runs[0].text)  # pairs may begin and end inside a run: to stand here is enough
     run: terms.Run | None = terms.run_at(folded, at)
     for wanted in needle.runs[:-1]:
         if run is None or run.text != wanted.text:

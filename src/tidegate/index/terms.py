@@ -13,9 +13,9 @@ from __future__ import annotations
 import operator
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import tantivy
@@ -51,12 +51,14 @@ def _word_class() -> str:
     return "".join(f"{run[0]}-{run[-1]}" for run in ranges) + "\U00010000-\U0001efff"
 
 
-_WORD: Final = _word_class()
-_RUN = re.compile(f"[{_PAIRED}]+|[{_WORD}]{{1,{_LONGEST_TERM}}}")
-_PAIRED_START = re.compile(f"[{_PAIRED}]")
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A run, and how a paired one starts. Made at the first use: it takes long, and most commands need none."""
+    run = re.compile(f"[{_PAIRED}]+|[{_word_class()}]{{1,{_LONGEST_TERM}}}")
+    return run, re.compile(f"[{_PAIRED}]")
+
 
 _GAP = re.compile(r"[\s,.;:、。，；：]")
-_ENGLISH = re.compile(r"(?<![^ ])[a-z]{3,}(?![^ ])")
 _BREAKS_OF_NAMES = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _HUMPS_OF_NAMES = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-ZÀ-ÖØ-Þ])(?=[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ])")
 
@@ -110,7 +112,7 @@ def fold_in_place(text: str) -> tuple[str, bool]:
 
 def runs(folded: str, start: int = 0) -> Iterator[Run]:
     """The runs of a folded text from `start` on, in order."""
-    for match in _RUN.finditer(folded, start):
+    for match in _patterns()[0].finditer(folded, start):
         yield Run(match[0], match.start(), _is_paired(match[0]))
 
 
@@ -164,7 +166,7 @@ def needle(text: str, *, is_prefix: bool = False, is_exact: bool = False) -> Nee
 
 def run_at(folded: str, at: int) -> Run | None:
     """The rest of the run that `at` lies in, None between runs."""
-    match = _RUN.match(folded, at)
+    match = _patterns()[0].match(folded, at)
     return Run(match[0], at, _is_paired(match[0])) if match else None
 
 
@@ -179,9 +181,9 @@ def is_word_character(character: str) -> bool:
     return run is not None and not run.is_paired
 
 
-def english(row: str) -> set[str]:
-    """The terms of a row, joined by blanks, that have an English stem."""
-    return set(_ENGLISH.findall(row))
+def english(found: Iterable[str]) -> set[str]:
+    """Those of the terms that have an English stem, each once."""
+    return {term for term in set(found) if is_english(term)}
 
 
 def is_english(word: str) -> bool:
@@ -199,7 +201,7 @@ def stem(word: str) -> str:
 def _terms(folded: str, start: int, end: int) -> list[str]:
     terms: list[str] = []
     append, extend, join = terms.append, terms.extend, operator.add
-    for run in _RUN.findall(folded, start, end):
+    for run in _patterns()[0].findall(folded, start, end):
         if run < "\u1100" or not _is_paired(run):
             append(run)
         else:
@@ -213,4 +215,4 @@ def _terms_of(run: Run) -> list[str]:
 
 
 def _is_paired(run: str) -> bool:
-    return "\u3400" <= run < "\ua000" or _PAIRED_START.match(run) is not None
+    return "\u3400" <= run < "\ua000" or _patterns()[1].match(run) is not None

@@ -49,10 +49,15 @@ BUILT_IN: Final[tuple[tuple[str, str], ...]] = (
 
 _RSYNC = "still being transferred (rsync)"
 # rsync's temporary names end in six characters of chance; a hidden file with a plain ending, as .x.backup, is a file.
-_RSYNC_NAME = rb"\..+\.(?=[A-Za-z0-9]{6}\Z)(?![a-z]{6}\Z)[A-Za-z0-9]{6}\Z"
+_RSYNC_NAME = rb"(?-i:\..+\.(?=[A-Za-z0-9]{6}\Z)(?![a-z]{6}\Z)[A-Za-z0-9]{6}\Z)"
 _ANY: Final = re.compile(
     b"|".join([*(fnmatch.translate(pattern).encode() for pattern, _ in BUILT_IN), _RSYNC_NAME]), re.IGNORECASE
 )
+# Asked of every name of a pool before any pattern is: the two plain characters that a pattern begins with, or the four
+# that it ends with. (A tuple given to `startswith` takes as long as the patterns.)
+_BEGINNINGS: Final = frozenset(pattern[:2].lower().encode() for pattern, _ in BUILT_IN if pattern[0] != "*")
+_ENDINGS: Final = frozenset(pattern[-4:].lower().encode() for pattern, _ in BUILT_IN if pattern[0] == "*")
+_SPECIAL: Final = Kind.SPECIAL  # to look up a member of an enum takes longer than to compare two names
 _EACH: Final = tuple(
     (re.compile(fnmatch.translate(pattern).encode(), re.IGNORECASE), reason) for pattern, reason in BUILT_IN
 )
@@ -60,8 +65,11 @@ _EACH: Final = tuple(
 
 def is_ignored(folder: PoolPath, name: bytes, kind: Kind) -> bool:
     """Whether an entry is left out of the ledger: see `reason_to_ignore`."""
-    if kind is Kind.SPECIAL:
+    if kind is _SPECIAL:
         return True
+    lower = name.lower()
+    if lower[:2] not in _BEGINNINGS and lower[-4:] not in _ENDINGS and lower[:1] != b".":
+        return False
     return _ANY.match(name) is not None and reason_to_ignore(name, kind) is not None
 
 

@@ -13,6 +13,9 @@ from typing import Final
 
 from tidegate.errors import StateError
 
+SETTLE_LOCAL_S: Final = 2.0
+SETTLE_NETWORK_S: Final = 10.0  # two stats within an attribute cache's life are one look
+
 LOCAL: Final = {
     0xEF53: "ext4",
     0x58465342: "xfs",
@@ -57,12 +60,27 @@ def is_network(filesystem: str) -> bool:
     return filesystem not in LOCAL.values()
 
 
+def settle_window_s(pool: Path) -> float:
+    """How long a file must rest where nothing else was set; a pool that does not answer counts as remote."""
+    try:
+        is_remote = is_network(filesystem_of(pool))
+    except OSError:
+        is_remote = True
+    return SETTLE_NETWORK_S if is_remote else SETTLE_LOCAL_S
+
+
+def check_outside(what: str, folder: Path, pool: Path) -> None:
+    """Raise StateError where `folder`, which is Tidegate's own, lies inside the pool."""
+    if folder.resolve().is_relative_to(pool.resolve()):
+        raise StateError(
+            f"the {what} {folder} lies inside the pool {pool}",
+            "nothing of Tidegate's own goes there: choose a folder outside it",
+        )
+
+
 def check_state_place(state: Path, pool: Path, filesystem: str) -> None:
     """Raise StateError where `state` lies inside the pool or on a `filesystem` that is not known to be local."""
-    if state.resolve() == pool.resolve() or pool.resolve() in state.resolve().parents:
-        raise StateError(
-            f"the state folder {state} lies inside the pool {pool}", "choose a local folder outside it with --state DIR"
-        )
+    check_outside("state folder", state, pool)
     if is_network(filesystem):
         raise StateError(
             f"the state folder {state} lies on {filesystem}, where a ledger is not safe",

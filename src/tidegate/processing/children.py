@@ -16,7 +16,10 @@ import sys
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from tidegate.errors import Failure
 from tidegate.ledger import Claim
@@ -63,23 +66,27 @@ class Child:
     given: int = 0
     heard_at: float = field(default_factory=time.monotonic)
     is_confined: bool | None = None
+    is_garbled: bool = False
 
     @classmethod
     def start(cls, terms: ChildTerms) -> Child:
         """Start a child; it greets with `Hello` when it is ready."""
         ours, theirs = socket.socketpair()
-        words = os.memfd_create("tidegate-child", os.MFD_CLOEXEC)
         arguments = [str(theirs.fileno()), str(os.getpid()), str(terms.memory)]
-        with theirs:
+        with theirs, contextlib.ExitStack() as undo:
+            undo.callback(ours.close)
+            words = os.memfd_create("tidegate-child", os.MFD_CLOEXEC)
+            undo.callback(os.close, words)
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "tidegate.processing.child", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=words,
                 stderr=words,
-                env={"LC_ALL": "C.UTF-8", "PATH": os.defpath, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env={"LC_ALL": "C.UTF-8", "PATH": os.defpath, "PYTHONPATH": os.pathsep.join(_import_path())},
                 pass_fds=[theirs.fileno()],
                 process_group=0,
             )
+            undo.pop_all()
         return cls(process, ours, words, terms)
 
     @property
@@ -103,8 +110,12 @@ class Child:
             send(self.channel, Answer(task, is_wanted))
 
     def hear(self) -> list[FromChild] | None:
-        """What it said since; None where it is gone."""
-        messages = receive(self.channel, self.frames)
+        """What it said since; None where it is gone, or says what is no message."""
+        try:
+            messages = receive(self.channel, self.frames)
+        except msgspec.DecodeError:
+            self.is_garbled = True
+            return None
         if messages:
             self.heard_at = time.monotonic()
             for message in messages:
@@ -122,19 +133,25 @@ class Child:
         A late one is killed at once; any other, idle or gone already, gets a second to go by itself.
         """
         self.channel.close()
-        died_by_itself = _waited(self.process.pid, 0.0 if is_late else 1.0)
+        died_by_itself = _waited(self.process.pid, 0.0 if is_late or self.is_garbled else 1.0)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         status = self.process.wait()
         meaning = _meaning(status if died_by_itself else None, self._last_words())
         os.close(self.words)
-        return meaning
+        return (Failure.CRASH, "the child said what is no message") if self.is_garbled else meaning
 
     def _last_words(self) -> str:
         size = disk.stat_open(self.words).st_size
         tail = disk.read_at(self.words, _LAST_WORDS, max(0, size - _LAST_WORDS))
         lines = [display(line.strip()) for line in tail.splitlines() if line.strip()]
         return lines[-1] if lines else ""
+
+
+def _import_path() -> list[str]:
+    """Where a child may import from and read: not the folder this program was started in, which may be the pool."""
+    here, ours = Path.cwd(), Path(__file__).parents[2]
+    return [entry for entry in sys.path if entry and (Path(entry).resolve() != here or Path(entry).resolve() == ours)]
 
 
 def _waited(pid: int, patience_s: float) -> bool:

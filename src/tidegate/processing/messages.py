@@ -20,6 +20,8 @@ from tidegate.errors import Failure
 
 _LENGTH: Final = struct.Struct(">I")
 _READ: Final = 1 << 20
+_READ_FIRST: Final = 1 << 16  # most that a child says fits; a megabyte for each look would be made and thrown away
+_LONGEST: Final = 256 << 20  # no text of a child comes near it
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):
@@ -89,11 +91,13 @@ class Frames:
         self._bytes = bytearray()
 
     def feed(self, data: bytes) -> list[memoryview]:
-        """The bodies of the frames that are complete now."""
+        """The bodies of the frames that are complete now. Raises msgspec.DecodeError where there are no frames."""
         self._bytes += data
         bodies, start = [], 0
         while len(self._bytes) - start >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._bytes, start)
+            if length > _LONGEST:
+                raise msgspec.DecodeError(f"a message of {length} bytes")
             if len(self._bytes) - start - _LENGTH.size < length:
                 break
             start += _LENGTH.size
@@ -151,13 +155,15 @@ class Inbox:
 
 
 def receive(channel: socket.socket, frames: Frames) -> list[FromChild] | None:
-    """The supervisor's side: the messages that are there now, without waiting; None where the child is gone."""
-    data = bytearray()
+    """The supervisor's side: the messages that are there now, without waiting; None where the child is gone. Raises
+    msgspec.DecodeError for what is no message."""
+    data, most = bytearray(), _READ_FIRST
     try:
-        while len(data) < 32 * _READ and (part := channel.recv(_READ, socket.MSG_DONTWAIT)):
+        while len(data) < 32 * _READ and (part := channel.recv(most, socket.MSG_DONTWAIT)):
             data += part
-            if len(part) < _READ:
+            if len(part) < most:
                 break
+            most = _READ
         else:
             if not data:
                 return None

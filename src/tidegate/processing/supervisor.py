@@ -70,6 +70,14 @@ class Tallies:
     crashed_children: int = 0
 
 
+@dataclass(slots=True)
+class Extraction:
+    """A content that one child extracts, and the files of the same content that wait for what comes of it."""
+
+    by: InHand
+    waiting: list[tuple[Child, InHand]] = field(default_factory=list)
+
+
 class Supervisor:
     """See the module. `wait_for_room` is called when the disk is full; it returns when it is worth another try, or
     raises to give up."""
@@ -97,7 +105,7 @@ class Supervisor:
         self._batch = Batch()
         self._asked_in_vain = False
         self._stillborn = 0
-        self._extracting: dict[ContentKey, list[tuple[Child, InHand]]] = {}
+        self._extracting: dict[ContentKey, Extraction] = {}
         self._committed_at = time.monotonic()
         self._claim_ns = int(terms.claim_for_s * 1e9)
         self._renewed_ns = clock.now_ns()
@@ -137,9 +145,9 @@ class Supervisor:
         for claim in self._claims:
             self._batch.add(Draft(claim, End.RELEASED))
         self._claims.clear()
-        if self._batch.drafts:
-            self._write(NOTHING)
         self._selector.close()
+        if self._batch.drafts:
+            self._write_or_release()
 
     @property
     def _is_busy(self) -> bool:
@@ -201,7 +209,11 @@ class Supervisor:
             self._batch.add(after_open_error(claim, error))
             return True
         item = InHand(claim, descriptor)
-        status = disk.stat_open(descriptor)
+        try:
+            status = disk.stat_open(descriptor)
+        except OSError as error:
+            self._end_item(item, after_open_error(claim, error))
+            return True
         if not disk.is_regular(status) or Stamp.of(status) != claim.stamp:
             self._end_item(item, Draft(claim, End.SETTLING, CHANGED))
             return True
@@ -236,6 +248,8 @@ class Supervisor:
             case Failed(failure=failure, reason=reason):
                 draft = after_failure(item.claim, failure, reason, item.digest)
                 self._end_first(child, self._checked(item, draft))
+                if failure is Failure.MEMORY:
+                    self._let_go(child)
 
     def _after_digest(self, child: Child, item: InHand, digest: bytes) -> None:
         if item.claim.plan.processor != TEXT:
@@ -245,12 +259,12 @@ class Supervisor:
             return
         key = content_key(item.claim, digest)
         if key in self._extracting:
-            self._extracting[key].append((child, item))
+            self._extracting[key].waiting.append((child, item))
         elif self._is_known(key):
             child.answer(item.claim.task, is_wanted=False)
             self._end_first(child, self._checked(item, served_by_earlier(item.claim, digest)))
         else:
-            self._extracting[key] = []
+            self._extracting[key] = Extraction(item)
             child.answer(item.claim.task, is_wanted=True)
 
     def _is_known(self, key: ContentKey) -> bool:
@@ -262,7 +276,11 @@ class Supervisor:
         return result is not None
 
     def _checked(self, item: InHand, draft: Draft) -> Draft:
-        checked = after_reading(draft, Stamp.of(disk.stat_open(item.descriptor)))
+        try:
+            now = Stamp.of(disk.stat_open(item.descriptor))
+        except OSError as error:
+            return after_open_error(item.claim, error)
+        checked = after_reading(draft, now)
         self.tallies.changed += checked is not draft
         return checked
 
@@ -275,11 +293,15 @@ class Supervisor:
         item.close()
         self._batch.add(draft)
         if item.digest is not None:
-            self._answer_waiting(content_key(item.claim, item.digest))
+            self._answer_waiting(content_key(item.claim, item.digest), item)
 
-    def _answer_waiting(self, key: ContentKey) -> None:
+    def _answer_waiting(self, key: ContentKey, ended: InHand) -> None:
         """The content's extraction ended, well or not: those that waited for it go on as if they asked now."""
-        for child, item in self._extracting.pop(key, ()):
+        extraction = self._extracting.get(key)
+        if extraction is None or extraction.by is not ended:
+            return
+        del self._extracting[key]
+        for child, item in extraction.waiting:
             if child.queue and child.queue[0] is item and item.digest is not None:
                 self._after_digest(child, item, item.digest)
 
@@ -289,22 +311,31 @@ class Supervisor:
                 self._bury(child, is_late=True)
 
     def _is_waiting(self, child: Child) -> bool:
-        return any(child is waiting for waiters in self._extracting.values() for waiting, _ in waiters)
+        return any(child is waiting for one in self._extracting.values() for waiting, _ in one.waiting)
 
     def _bury(self, child: Child, *, is_late: bool) -> None:
         """A child is gone or has to go: its file in hand failed, what waited behind it goes back in front."""
         self._forget(child)
         failure, reason = child.end(is_late=is_late)
         first = child.queue.popleft() if child.queue and child.is_confined is not None else None
-        for item in reversed(child.queue):
-            item.close()
-            self._claims.appendleft(item.claim)
-        child.queue.clear()
+        self._take_back(child)
         if first is not None:
             self.tallies.crashed_children += 1
             draft = Draft(first.claim, End.FAILED, reason, failure, first.digest)
             self._end_item(first, self._checked(first, draft))
         self._check_is_born(child, reason)
+
+    def _let_go(self, child: Child) -> None:
+        """The child ends, having failed for lack of memory: what waits in it is not its to fail."""
+        self._forget(child)
+        child.end()
+        self._take_back(child)
+
+    def _take_back(self, child: Child) -> None:
+        for item in reversed(child.queue):
+            item.close()
+            self._claims.appendleft(item.claim)
+        child.queue.clear()
 
     def _check_is_born(self, child: Child, reason: str) -> None:
         """A child that ends before it greets is no file's fault: none is charged; after some in a row, give up."""
@@ -336,6 +367,16 @@ class Supervisor:
         holds_nothing = not any(True for _ in self._held())
         self._write(Want(BATCH, BATCH_BYTES, with_risky=holds_nothing) if is_wanted else NOTHING)
 
+    def _write_or_release(self) -> None:
+        """The last write. Where there is no room for texts, their files are released, to be read again later."""
+        try:
+            self._write(NOTHING)
+        except DiskFull:
+            released = [Finish(draft.claim, End.RELEASED) for draft in self._batch.drafts]
+            self._batch = Batch()
+            self._ledger.commit(self._target.owner, released, NOTHING)
+            raise
+
     def _write(self, want: Want) -> None:
         batch, self._batch = self._batch, Batch()
         if self._is_past_deadline:
@@ -349,7 +390,9 @@ class Supervisor:
                 committed = self._ledger.commit(self._target.owner, finishes, want)
                 break
             except DiskFull as error:
+                self._batch = batch  # waiting may end in giving up; then it is released
                 self._wait_for_room(error)
+                self._batch = Batch()
         self._count(finishes, committed.stale)
         self._claims.extend(committed.claims)
         self._committed_at = time.monotonic()
