@@ -7,6 +7,7 @@ reads as English once it is shifted back. It judges, it repairs nothing; a short
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 _STRANGE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")
 _LINE_MARKS = re.compile("[\x02\ufffe]\r?\n")
@@ -31,12 +32,14 @@ def is_garbage(text: str) -> bool:
 def _is_shifted(latin: str, length: int) -> bool:
     if len(latin) * 10 < length * 8 or len(latin) < 2 * _SHORTEST:
         return False
-    here = _likeness(latin, 0)
-    if _likeness(latin.lower(), 0) > 13:
+    counts = Counter(latin)  # some hundred characters at the most, however long the page
+    here = _likeness(counts, 0)
+    if _likeness(Counter(latin.lower()), 0) > 13:
         return False  # capitals
-    return here < 8 and any(_likeness(latin, shift) > max(2 * here, 14) for shift in _SHIFTS)
+    return here < 8 and any(_likeness(counts, shift) > max(2 * here, 14) for shift in _SHIFTS)
 
 
-def _likeness(latin: str, shift: int) -> float:
+def _likeness(counts: Counter[str], shift: int) -> float:
     """How much the shifted text looks like Western words: about 17 for English prose, under 6 for glyph numbers."""
-    return sum(_FREQUENT.get(chr(max(0, ord(character) + shift)), 0) for character in latin) / len(latin)
+    shifted = ((_FREQUENT.get(chr(max(0, ord(character) + shift)), 0), count) for character, count in counts.items())
+    return sum(frequency * count for frequency, count in shifted) / counts.total()
