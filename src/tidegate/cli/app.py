@@ -43,7 +43,14 @@ def open_gate(pool: Path | None, config: Path | None, state: Path | None) -> Gat
 
 def talk(sentence: str) -> None:
     """A line for people, on stderr."""
-    print(sentence, file=sys.stderr)
+    print(readable(sentence), file=sys.stderr)
+
+
+def readable(sentence: str | Path) -> str:
+    """A sentence that may name paths of any bytes, without what could steer a terminal."""
+    from tidegate.pool import display
+
+    return display(os.fsencode(sentence))
 
 
 def _round(gate: Gate, phases: Phases, as_json: bool) -> NoReturn:
@@ -91,8 +98,14 @@ def init(
     if target.resolve().is_relative_to(pool.resolve()):
         raise UsageError(f"{target} lies inside the pool", "nothing of Tidegate's own goes there: use --config FILE")
     try:
+        text = template(pool)
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"{pool} cannot stand in a configuration file: its name is not UTF-8", "run without one: tidegate run PATH"
+        ) from error
+    try:
         with target.open("x", encoding="utf-8") as stream:
-            stream.write(template(pool))
+            stream.write(text)
     except FileExistsError as error:
         raise UsageError(f"{target} exists", "remove it first, or write another with --config FILE") from error
     talk(f"wrote {target}; next: tidegate run")
@@ -294,7 +307,8 @@ def config(
     loaded = load(Environment.read(), pool=pool, file=config, state=state)
     settings = in_force(loaded)
     if as_json:
-        views.put({"source": str(loaded.source) if loaded.source else None, "settings": settings})
+        source = readable(loaded.source) if loaded.source else None
+        views.put({"source": source, "settings": settings})
         return
     talk(f"from {loaded.source}" if loaded.source else "no configuration file; defaults")
     for name, value in settings.items():
@@ -315,10 +329,10 @@ def doctor(
 
     findings = examine(load(Environment.read(), pool=path, file=config, state=state))
     if as_json:
-        views.put([{"name": one.name, "level": one.level, "said": one.said} for one in findings])
+        views.put([{"name": one.name, "level": one.level, "said": readable(one.said)} for one in findings])
     else:
         for one in findings:
-            print(f"{one.level:8} {one.name}: {one.said}")
+            print(f"{one.level:8} {one.name}: {readable(one.said)}")
     if any(one.level == "failure" for one in findings):
         raise typer.Exit(Exit.FAILED)
 
@@ -330,7 +344,10 @@ def main(arguments: list[str] | None = None) -> Any:
 
 def _guarded(act: Callable[[], Any]) -> Any:
     try:
-        return act()
+        try:
+            return act()
+        finally:
+            sys.stdout.flush()  # here, not at exit, so that a pipe that was closed early is answered below
     except TidegateError as error:
         talk(f"tidegate: {error}")
         if error.hint:
@@ -341,3 +358,7 @@ def _guarded(act: Callable[[], Any]) -> Any:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.WELL)
+    except OSError as error:
+        talk(f"tidegate: {error.filename or 'a file of Tidegate'}: {error.strerror or error}")
+        talk("  try: tidegate doctor")
+        sys.exit(Exit.FAILED)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 from tidegate.config import REPEATED, SECTIONS, Config, FolderConfig, settings_of
+from tidegate.pool import display
 
 
 def in_force(config: Config) -> dict[str, Any]:
@@ -27,4 +29,5 @@ def _values(name: str, section: type, value: Any) -> Iterator[tuple[str, Any]]:
 def _plain(name: str, section: type, value: Any) -> Iterator[tuple[str, Any]]:
     for key, entry in settings_of(section).items():
         given = getattr(value, entry.name)
-        yield f"{name}.{key}", given if given is None or isinstance(given, bool | int | float | str) else str(given)
+        is_plain = given is None or isinstance(given, bool | int | float)
+        yield f"{name}.{key}", given if is_plain else display(os.fsencode(given))

@@ -90,7 +90,9 @@ def stuck(views: list[FileView]) -> None:
     """Files that failed or are blocked, with their reasons."""
     for view in views:
         task = least_finished(view)
-        out.print(Text(view.path.display, style="bold"), Text(f"  {task.state} {task.failure or ''}: {task.reason}"))
+        out.print(
+            Text(view.path.display, style="bold"), Text(f"  {task.state} {task.failure or ''}: {clean(task.reason)}")
+        )
 
 
 def why(view: FileView) -> None:

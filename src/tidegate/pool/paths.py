@@ -66,7 +66,7 @@ def display(raw: bytes) -> str:
     """`raw` for a terminal, JSON or HTML: bytes that are not UTF-8, control and bidirectional characters as `\\xNN`
     or `\\uNNNN`. Made for eyes: a name that itself contains such a sequence looks the same."""
     text = raw.decode("utf-8", "backslashreplace")
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
     return "".join(character if _is_shown(character) else _escaped(character) for character in text)
 

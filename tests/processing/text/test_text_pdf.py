@@ -91,3 +91,13 @@ def test_garbage_is_told_from_prose_capitals_numbers_and_codes() -> None:
         "short",
     )
     assert not any(map(is_garbage, real))
+
+
+def test_damaged_pdf_after_an_encrypted_one_is_called_damaged() -> None:
+    with pytest.raises(ProcessingError) as locked:
+        extract(pdf(["secret"], passwords=("user", "owner")), "a.pdf", TextLimits())
+    assert locked.value.failure is Failure.ENCRYPTED
+    for damaged in (b"%PDF-1.7 not much more", pdf(["whole"])[:120]):
+        with pytest.raises(ProcessingError) as caught:
+            extract(damaged, "b.pdf", TextLimits())
+        assert caught.value.failure is Failure.CORRUPT

@@ -37,7 +37,8 @@ def _open(data: bytes) -> Any:
     try:
         return pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
-        if error.err_code in (_PASSWORD, _SECURITY):
+        # PDFium's last error may be that of a file before; without this entry no PDF is encrypted.
+        if error.err_code in (_PASSWORD, _SECURITY) and b"/Encrypt" in data:
             raise encrypted("PDF") from error
         raise damaged("PDF", error) from error
 
