@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from tidegate.cli.exits import Exit, exit_for
+from tidegate.cli.words import readable, talk
 from tidegate.errors import TidegateError, UsageError
 
 if TYPE_CHECKING:
@@ -41,20 +42,8 @@ def open_gate(pool: Path | None, config: Path | None, state: Path | None) -> Gat
     return Gate.open(pool, config=config, state=state)
 
 
-def talk(sentence: str) -> None:
-    """A line for people, on stderr."""
-    print(readable(sentence), file=sys.stderr)
-
-
-def readable(sentence: str | Path) -> str:
-    """A sentence that may name paths of any bytes, without what could steer a terminal."""
-    from tidegate.pool import display
-
-    return display(os.fsencode(sentence))
-
-
 def _round(gate: Gate, phases: Phases, as_json: bool) -> NoReturn:
-    from tidegate.cli import show, views
+    from tidegate.cli import views
     from tidegate.cli.live import Live, stop_signals
 
     with stop_signals() as stop, gate:
@@ -65,7 +54,7 @@ def _round(gate: Gate, phases: Phases, as_json: bool) -> NoReturn:
         if as_json:
             views.put(views.run(summary))
         else:
-            show.summary(summary, live.console)
+            live.sum_up(summary)
     raise typer.Exit(_exit_after(summary))
 
 
@@ -133,14 +122,13 @@ def watch(path: PoolArgument = None, config: ConfigOption = None, state: StateOp
 
     Examples: `tidegate watch /mnt/share` · `tidegate watch --config tidegate.toml`
     """
-    from tidegate.cli import show
     from tidegate.cli.live import Live, stop_signals
 
     with stop_signals() as stop, open_gate(path, config, state) as gate:
         live = Live(stop)
         _prepare(gate)
         for summary in gate.watch(live.hooks()):
-            show.summary(summary, live.console)
+            live.sum_up(summary)
     raise typer.Exit(Exit.INTERRUPTED)
 
 

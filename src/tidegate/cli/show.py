@@ -8,34 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tidegate.cli.live import amount, duration
 from tidegate.cli.views import finished, instant, least_finished, next_action, ratio, total
-from tidegate.ledger import Counts, End, FileView, Presence
+from tidegate.cli.words import amount
+from tidegate.ledger import Counts, FileView, Presence
 from tidegate.pool import display
 
 if TYPE_CHECKING:
     from tidegate.index import Found, Hit, Snapshot
-    from tidegate.rounds import Summary
 
 out: Final = Console(highlight=False, soft_wrap=True)
-
-
-def summary(done: Summary, to: Console) -> None:
-    """One line about a round."""
-    scan, work = done.scan, done.work
-    said = [f"{scan.files:,} files seen", f"{scan.new:,} new", f"{scan.changed:,} changed"]
-    said += [f"{work.ends[End.DONE]:,} processed", f"{work.ends[End.SKIPPED]:,} served by an earlier result"]
-    if work.changed:
-        said.append(f"{work.changed:,} changed while read and put back")
-    if done.blocked or done.failed:
-        said.append(f"{done.failed:,} failed and {done.blocked:,} blocked (see: tidegate status --stuck)")
-    if done.backlog is not None and done.backlog.settling:
-        said.append(f"{done.backlog.settling:,} still being written")
-    to.print(f"{', '.join(said)}; {duration(done.seconds)}", markup=False, soft_wrap=True)
-    if done.is_stopped:
-        to.print("stopped; what was done is kept, the next run goes on from here", markup=False)
-    if done.is_confined is False:
-        to.print("this kernel has no Landlock: parsers run without a sandbox around their file access", markup=False)
 
 
 def found(result: Found) -> None:
