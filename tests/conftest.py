@@ -28,7 +28,7 @@ class Pool:
 
     def write(self, name: str | bytes, content: str | bytes = "words of a file", *, mtime: int | None = None) -> Path:
         """Write a file, with the folders above it; where it is."""
-        path = Path(os.fsdecode(os.path.join(os.fsencode(self.path), os.fsencode(name))))
+        path = Path(self.path, os.fsdecode(name))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         if mtime is not None:
@@ -76,11 +76,10 @@ class Pool:
 
     def picture(self) -> dict[bytes, tuple[bytes, int]]:
         """Names, bytes and mtimes of all sources (I1)."""
-        root = os.fsencode(self.path)
         return {
-            path: (Path(os.fsdecode(path)).read_bytes() if os.path.isfile(path) else b"", os.lstat(path).st_mtime_ns)
-            for folder, _, names in os.walk(root)
-            for path in (os.path.join(folder, name) for name in names)
+            bytes(path): (path.read_bytes() if path.is_file() else b"", path.lstat().st_mtime_ns)
+            for folder, _, names in os.walk(self.path)
+            for path in (Path(folder, name) for name in names)
         }
 
 
@@ -103,11 +102,11 @@ def as_nobody() -> Iterator[Callable[[Callable[[], Any]], int]]:
                 os.setuid(65534)
                 act()
                 os._exit(0)
-            except BaseException:
+            except BaseException:  # noqa: BLE001 - the forked process must not go on into pytest
                 import traceback
 
                 traceback.print_exc()
                 os._exit(1)
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-    yield run
+    return run

@@ -48,7 +48,9 @@ def test_what_is_no_duration_is_refused_with_an_example(value: object) -> None:
         duration(value)
 
 
-@pytest.mark.parametrize(("given", "count"), [("512MB", 512_000_000), ("1.5kB", 1500), ("7", 7), (9, 9), ("2 GB", 2 * 10**9)])
+@pytest.mark.parametrize(
+    ("given", "count"), [("512MB", 512_000_000), ("1.5kB", 1500), ("7", 7), (9, 9), ("2 GB", 2 * 10**9)]
+)
 def test_sizes_are_read_in_every_unit(given: object, count: int) -> None:
     assert size(given) == count
 

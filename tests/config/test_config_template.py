@@ -28,7 +28,9 @@ def test_the_template_with_every_default_uncommented_still_means_the_defaults() 
     assert read(text) == Config(PoolConfig(Path("/srv/share")))
 
 
-@pytest.mark.parametrize("path", ['/srv/with "quotes"', "/srv/back\\slash", "/srv/新 文件", "/srv/new\nline", "/srv/del\x7f"])
+@pytest.mark.parametrize(
+    "path", ['/srv/with "quotes"', "/srv/back\\slash", "/srv/新 文件", "/srv/new\nline", "/srv/del\x7f"]
+)
 def test_a_path_of_any_characters_comes_back_from_the_template(path: str) -> None:
     assert read(template(Path(path))).pool.path == Path(path)
 

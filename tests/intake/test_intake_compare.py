@@ -19,7 +19,9 @@ def status(size: int = 5, mtime: int = 7, ctime: int = 8, inode: int = 9, mode: 
     return os.stat_result(values[:10], {"st_mtime_ns": mtime, "st_ctime_ns": ctime, "st_mtime": 0.0, "st_ctime": 0.0})
 
 
-def known(stamp: Stamp, *, plan: FilePlan = PLAN, presence: Presence = Presence.PRESENT, kind: Kind = Kind.FILE) -> KnownFile:
+def known(
+    stamp: Stamp, *, plan: FilePlan = PLAN, presence: Presence = Presence.PRESENT, kind: Kind = Kind.FILE
+) -> KnownFile:
     return KnownFile(1, kind, stamp, plan.key, presence)
 
 

@@ -60,7 +60,11 @@ def test_digest_may_be_off_for_one_folder_only() -> None:
 
 def test_process_rules_replace_the_built_in_choice_and_add_up() -> None:
     chosen = rules(
-        process=(ProcessConfig("*.mp4", "register"), ProcessConfig("a/**", "checksum"), ProcessConfig("*.mp4", "register"))
+        process=(
+            ProcessConfig("*.mp4", "register"),
+            ProcessConfig("a/**", "checksum"),
+            ProcessConfig("*.mp4", "register"),
+        )
     )
     assert processors(chosen, "b/x.mp4") == ["register"]
     assert processors(chosen, "a/x.mp4") == ["register", "checksum"]
@@ -79,7 +83,9 @@ def test_a_pattern_that_does_not_parse_is_refused() -> None:
 
 
 def test_the_first_folder_that_matches_counts() -> None:
-    chosen = rules(FolderConfig("active/old/**", priority=3), FolderConfig("active/**", priority=1), FolderConfig("**", priority=2))
+    chosen = rules(
+        FolderConfig("active/old/**", priority=3), FolderConfig("active/**", priority=1), FolderConfig("**", priority=2)
+    )
     assert [plan(chosen, path).priority for path in ("active/old/x", "active/x", "else/x")] == [3, 1, 2]
     assert plan(chosen, "active/old/x").folder == "active/old/**"
     assert plan(rules(FolderConfig("a/**", priority=5)), "b").priority == 1

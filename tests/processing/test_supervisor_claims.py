@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-import signal
 import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -91,7 +91,7 @@ def test_rf26_a_full_disk_while_packing_pauses_and_goes_on(open_workshop: Open, 
     assert len(shop.waited) == 3
     assert {shop.end("a"), shop.end("b")} == {("done", None, 1)}
     assert len(shop.entries()) == 2
-    assert not [path for path in shop.target.outputs.rglob("*.part")]
+    assert not list(shop.target.outputs.rglob("*.part"))
 
 
 @pytest.mark.fault("F52")

@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from workshop import Workshop, descriptors
@@ -57,7 +58,9 @@ def test_a_file_that_changed_since_its_stamp_goes_back_to_settling_with_its_atte
 
 @pytest.mark.fault("F27")
 @pytest.mark.parametrize("what", ["append", "truncate", "replace", "rewrite", "chmod"])
-def test_a_file_that_changes_while_it_is_read_goes_back_to_settling_with_its_attempt(open_workshop: Open, what: str) -> None:
+def test_a_file_that_changes_while_it_is_read_goes_back_to_settling_with_its_attempt(
+    open_workshop: Open, what: str
+) -> None:
     shop = open_workshop()
     shop.ready(a="before")
     path = shop.pool / "a.txt"
@@ -81,22 +84,21 @@ def test_a_file_that_changes_while_it_is_read_goes_back_to_settling_with_its_att
     assert shop.texts() == {"a.txt": path.read_text()}
 
 
-def alter(path: object, what: str) -> None:
+def alter(path: Path, what: str) -> None:
     match what:
         case "append":
-            with open(str(path), "a") as stream:
+            with path.open("a") as stream:
                 stream.write("more")
         case "truncate":
-            os.truncate(str(path), 2)
+            os.truncate(path, 2)
         case "replace":
-            with open(f"{path}.new", "w") as stream:
-                stream.write("other words")
-            os.replace(f"{path}.new", str(path))
+            newer = path.with_suffix(".new")
+            newer.write_text("other words")
+            newer.replace(path)
         case "rewrite":
-            with open(str(path), "w") as stream:
-                stream.write("BEFORE")
+            path.write_text("BEFORE")
         case "chmod":
-            os.chmod(str(path), 0o600)
+            path.chmod(0o600)
 
 
 def test_rf05_a_file_deleted_while_it_is_read_ends_as_vanished_and_the_worker_lives(open_workshop: Open) -> None:
@@ -184,7 +186,9 @@ def test_what_an_error_of_opening_means(open_workshop: Open, code: int, end: tup
 
 @pytest.mark.parametrize("after", [0, 1])
 @pytest.mark.fault("F35 F36")
-def test_a_share_that_fails_when_an_open_file_is_looked_at_fails_that_file_only(open_workshop: Open, after: int) -> None:
+def test_a_share_that_fails_when_an_open_file_is_looked_at_fails_that_file_only(
+    open_workshop: Open, after: int
+) -> None:
     shop = open_workshop()
     shop.ready(a="x", b="y z")
     asked: list[object] = []
@@ -287,7 +291,10 @@ def test_the_same_content_is_extracted_once_across_two_workers(open_workshop: Op
     assert len(shop.entries()) == 1
     ends = [shop.end(f"f{number}") for number in range(8)]
     assert sorted(ends) == [("done", None, 1)] + [("skipped", None, 1)] * 7
-    assert {shop.task(f"f{number}").reason for number in range(8)} == {"read as planted", "same content as another file"}
+    assert {shop.task(f"f{number}").reason for number in range(8)} == {
+        "read as planted",
+        "same content as another file",
+    }
 
 
 def test_the_same_content_is_extracted_once_in_a_later_round(open_workshop: Open) -> None:

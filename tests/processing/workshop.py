@@ -20,7 +20,7 @@ from tidegate.processing.processors import VERSIONS
 from tidegate.processing.supervisor import Supervisor, WorkTerms
 from tidegate.results import PackEntry, all_entries, read_entry
 
-PLANTS = '''
+PLANTS = """
 import sys
 
 if "tidegate.processing.child" in " ".join(sys.orig_argv):
@@ -69,7 +69,7 @@ if "tidegate.processing.child" in " ".join(sys.orig_argv):
         return text.Text(said, "planted", "", 0, 0, False)
 
     text.extract = planted
-'''
+"""
 
 OWNER = "host:1:boot:aaaaaaaa"
 LONGEST_S = 60.0
@@ -213,4 +213,4 @@ def wait_until(what: Callable[[], Any], seconds: float = 20.0) -> None:
 
 def descriptors() -> int:
     """Open descriptors of this process."""
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))

@@ -97,7 +97,7 @@ class Loop:
                 running = self.start()
                 continue
             children = children_of(running.pid)
-            if children and chance.random() < 0.4:
+            if children and chance.random() < 0.7:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(chance.choice(children), signal.SIGKILL)
                     self.killed["child"] += 1
@@ -180,7 +180,7 @@ def leftovers(state: Path) -> list[str]:
     ]
 
 
-def run_loop(folder: Path, files: int, kills: int, seed: int, longest_s: float = 1.8) -> tuple[list[str], str]:
+def run_loop(folder: Path, files: int, kills: int, seed: int, longest_s: float = 1.2) -> tuple[list[str], str]:
     """The whole loop: what was wrong, and a line about it."""
     loop, chance = Loop(folder, files), random.Random(seed)
     loop.fill()

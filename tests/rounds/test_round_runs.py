@@ -38,7 +38,7 @@ def mixed(pool: Any) -> None:
     pool.write("broken.pdf", b"%PDF-1.4 nonsense")
     pool.write("half.part", "unfinished")
     pool.write(b"caf\xe9.txt", "latin name")
-    os.symlink("/etc/passwd", pool.path / "link.txt")
+    (pool.path / "link.txt").symlink_to("/etc/passwd")
     os.mkfifo(pool.path / "pipe")
 
 
@@ -69,7 +69,7 @@ def test_a_second_round_does_nothing(pool: Any) -> None:
         opened: list[object] = []
 
         def watch(operation: str, target: object) -> None:
-            if operation == "open_beneath" and target not in (b"", b"same") and not bytes(str(target), "utf8")[:3] == b"b'f":
+            if operation == "open_beneath" and isinstance(target, bytes) and b"." in target:
                 opened.append(target)
 
         with disk.watch_operations(watch):
@@ -479,7 +479,9 @@ def test_progress_counts_files_and_bytes_and_never_exceeds_what_is_wanted(pool: 
     assert [one.done.files for one in seen] == sorted(one.done.files for one in seen)
 
 
-def test_why_knows_a_file_by_every_name_a_person_may_type(pool: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_why_knows_a_file_by_every_name_a_person_may_type(
+    pool: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     fill(pool, 3)
     pool.write(b"caf\xe9 \x1b[31m.txt", "odd")
     (tmp_path / "link").symlink_to(pool.path)
@@ -501,6 +503,6 @@ def test_several_files_of_one_displayed_name_are_not_guessed_between(pool: Any) 
     pool.write("b/x.txt", "two")
     with pool.gate() as gate:
         gate.run()
-        with pytest.raises(UsageError, match="several files end in x.txt") as caught:
+        with pytest.raises(UsageError, match=r"several files end in x\.txt") as caught:
             gate.why("x.txt")
         assert "/x.txt" in caught.value.hint
