@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tidegate.config import Config, Environment, load
-from tidegate.errors import UsageError
+from tidegate.errors import PoolUnavailable, UsageError
 from tidegate.intake import Rules, reason_for_path
 from tidegate.ledger import Clock, Counts, FileView, Ledger, Owner, Selection, SqliteLedger, Terms
 from tidegate.ledger.home import has_ledger, make_home
@@ -90,10 +90,17 @@ class Gate:
             owner.close()
 
     def watch(self, hooks: Hooks = QUIET) -> Iterator[Summary]:
-        """Rounds without end, each yielded when it is over; the next begins `scan.every` after the last began."""
+        """Rounds without end, each yielded when it is over; the next begins `scan.every` after the last began.
+
+        A pool that is there at the start and drops out later is waited for.
+        """
+        self.prepare()
         while not hooks.should_stop():
             began = time.monotonic()
-            yield self.run(hooks)
+            try:
+                yield self.run(hooks)
+            except PoolUnavailable as error:
+                hooks.note(f"{error}; waiting for it")
             while not hooks.should_stop() and time.monotonic() - began < self.config.scan.every_s:
                 time.sleep(0.2)
 

@@ -366,8 +366,10 @@ class Round:
             self._publish(ledger, self._hooks.should_stop)
 
     def _publish(self, ledger: Ledger, should_stop: Callable[[], bool], *, waits: bool = False) -> None:
-        """Publish; beside another publisher, who may have begun before our last results, wait for it where `waits`."""
-        until = time.monotonic() + (LONGEST_WAIT_S if waits else 0.0)
+        """Publish; beside another publisher, who may have begun before our last results, wait for it where `waits`.
+        A round that only publishes raises HeldElsewhere then."""
+        is_all = not (self._phases.scan or self._phases.work)
+        until = time.monotonic() + (LONGEST_WAIT_S if waits and not is_all else 0.0)
         while True:
             try:
                 self._summary.snapshot = publish(self._site, ledger, should_stop) or self._summary.snapshot
@@ -375,6 +377,8 @@ class Round:
                 if not self._hooks.should_stop() and time.monotonic() < until:
                     time.sleep(TICK_S)
                     continue
+                if is_all:
+                    raise
                 self._hooks.note("another participant is publishing this index")
             except DiskFull as error:
                 self._hooks.note(f"not published: {error}; the snapshot of before stays")

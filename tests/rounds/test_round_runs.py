@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tidegate import rounds
-from tidegate.errors import DiskFull, IndexMissing, UsageError
+from tidegate.errors import DiskFull, HeldElsewhere, IndexMissing, PoolUnavailable, UsageError
 from tidegate.gate import Gate
 from tidegate.index import Searcher
 from tidegate.ledger import Backlog, End, Selection
@@ -437,6 +437,44 @@ def test_watch_picks_up_a_new_file_without_being_told(pool: Any) -> None:
         assert gate.search("arrival").total == 1
         is_over[0] = True
         assert list(watching) == []
+
+
+def test_watch_waits_for_a_pool_that_drops_out_and_goes_on_when_it_is_back(pool: Any, tmp_path: Path) -> None:
+    from tidegate.config import ScanConfig
+
+    fill(pool, 2)
+    said: list[str] = []
+
+    def note(sentence: str) -> None:
+        said.append(sentence)
+        (tmp_path / "away").rename(pool.path)
+
+    with pool.gate(scan=ScanConfig(every_s=0.1)) as gate:
+        watching = gate.watch(Hooks(note=note))
+        next(watching)
+        pool.path.rename(tmp_path / "away")
+        assert next(watching).scan.unchanged == 2
+    assert [sentence for sentence in said if "does not exist; waiting for it" in sentence]
+
+
+def test_watch_of_a_pool_that_is_not_there_is_refused(pool: Any) -> None:
+    pool.path.rename(pool.path.with_name("away"))
+    with pool.gate() as gate, pytest.raises(PoolUnavailable):
+        next(gate.watch())
+
+
+def test_publishing_alone_beside_another_publisher_is_refused(pool: Any) -> None:
+    fill(pool, 2)
+    with pool.gate() as gate:
+        gate.run()
+        pool.write("late.txt", "more")
+        gate.run(phases=Phases(publish=False))
+        lock = disk.open_lock(pool.state / "index" / "publish.lock")
+        assert disk.try_lock(lock)
+        with pytest.raises(HeldElsewhere):
+            gate.run(phases=Phases(scan=False, work=False))
+        os.close(lock)
+        assert gate.run(phases=Phases(scan=False, work=False)).snapshot is not None
 
 
 def test_watch_looks_up_the_path_anew_after_a_remount(pool: Any, tmp_path: Path) -> None:

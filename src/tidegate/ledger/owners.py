@@ -36,9 +36,11 @@ class Owner:
     def close(self) -> None:
         """Say that this owner is gone. Claims that it still holds are free for recovery from now on."""
         if self._descriptor >= 0:
-            disk.remove(self._path)
-            os.close(self._descriptor)
-            self._descriptor = -1
+            descriptor, self._descriptor = self._descriptor, -1
+            try:
+                disk.remove(self._path)
+            finally:
+                os.close(descriptor)
 
 
 def _locked(path: Path) -> int:
@@ -46,13 +48,17 @@ def _locked(path: Path) -> int:
     opening and locking it, so the name is looked at again under the lock."""
     while True:
         descriptor = disk.open_lock(path)
-        disk.lock(descriptor)
+        is_ours = False
         try:
-            if os.path.samestat(disk.stat_path(path), disk.stat_open(descriptor)):
-                return descriptor
+            disk.lock(descriptor)
+            is_ours = os.path.samestat(disk.stat_path(path), disk.stat_open(descriptor))
         except FileNotFoundError:
-            pass
-        os.close(descriptor)
+            continue
+        finally:
+            if not is_ours:
+                os.close(descriptor)
+        if is_ours:
+            return descriptor
 
 
 def living(state: Path) -> frozenset[str]:
