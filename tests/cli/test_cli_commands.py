@@ -89,11 +89,9 @@ def test_130_a_signal_ends_a_run_within_ten_seconds_with_its_claims_released(
     fill(1500)
     with tidegate.start("run") as running:
         wait_for(lambda: (tidegate.state / "ledger.db").exists() and claims(tidegate.state) > 0, running)
-        began = time.monotonic()
         running.send_signal(number)
-        _, said = running.communicate(timeout=30)
+        _, said = running.communicate(timeout=10)
     assert running.returncode == 130
-    assert time.monotonic() - began < 10
     assert claims(tidegate.state) == 0
     assert "Traceback" not in said
     assert not list((tidegate.state / "owners").iterdir())

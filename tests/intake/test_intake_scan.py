@@ -7,7 +7,6 @@ import os
 import socket
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -208,13 +207,11 @@ def test_a_flat_folder_of_twenty_thousand_is_registered(scans: Scans) -> None:
     for number in range(20_000):
         os.close(os.open(f"{number}.txt", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
     os.close(folder)
-    began = time.monotonic()
     report = scans.scan()
     assert (report.new, report.is_complete) == (20_000, True)
     before = scans.writes()
     assert scans.scan().unchanged == 20_000
     assert scans.writes() == before
-    assert time.monotonic() - began < 30
 
 
 def test_a_tree_of_two_thousand_levels_is_walked(scans: Scans) -> None:
@@ -226,10 +223,12 @@ def test_a_tree_of_two_thousand_levels_is_walked(scans: Scans) -> None:
         here = deeper
     os.close(os.open("deep.txt", os.O_CREAT | os.O_WRONLY, dir_fd=here))
     os.close(here)
-    report = scans.scan()
-    assert (report.folders, report.files, report.is_complete) == (2001, 1, True)
-    assert b"d/" * 2000 + b"deep.txt" in scans.paths()
-    subprocess.run(["rm", "-rf", scans.pool / "d"], check=True)  # deeper than shutil can go
+    try:
+        report = scans.scan()
+        assert (report.folders, report.files, report.is_complete) == (2001, 1, True)
+        assert b"d/" * 2000 + b"deep.txt" in scans.paths()
+    finally:
+        subprocess.run(["rm", "-rf", scans.pool / "d"], check=True)  # deeper than shutil can go
 
 
 def test_a_folder_that_cannot_be_listed_makes_the_scan_incomplete_and_loses_nothing(

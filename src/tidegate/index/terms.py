@@ -183,7 +183,8 @@ def is_word_character(character: str) -> bool:
 
 def english(found: Iterable[str]) -> set[str]:
     """Those of the terms that have an English stem, each once."""
-    return {term for term in set(found) if is_english(term)}
+    # `is_english` written out: it is asked of every term of a document, and most are pairs.
+    return {term for term in set(found) if len(term) > 2 and term.isascii() and term.isalpha()}
 
 
 def is_english(word: str) -> bool:

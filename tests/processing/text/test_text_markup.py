@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tidegate.errors import Failure, ProcessingError
@@ -72,11 +70,10 @@ def test_html_is_decoded_by_its_own_word_by_its_mark_or_by_a_guess(encoding: str
     ],
     ids=range(12),
 )
+@pytest.mark.timeout(20)  # squares of these lengths take minutes
 def test_hostile_html_is_read_in_linear_time(markup: str) -> None:
-    started = time.perf_counter()
     found = read(b"<html>" + markup.encode(), "a.html")
     assert found.kind == "html"
-    assert time.perf_counter() - started < 5
 
 
 def test_xml_gives_each_elements_text_on_its_own_line() -> None:
@@ -149,10 +146,9 @@ def test_pictures_in_rtf_are_passed_over() -> None:
 @pytest.mark.parametrize(
     "piece", [b"{\\field{\\*\\fldinst{HYPERLINK ", b"\\f1", b"{", b"}", b"\\'e9", b"\\u1?", b"{\\fonttbl\\f1 "]
 )
+@pytest.mark.timeout(20)
 def test_hostile_rtf_is_read_in_linear_time(piece: bytes) -> None:
-    started = time.perf_counter()
     try:
         read(b"{\\rtf1 " + piece * 20_000 + b"}")
     except ProcessingError as error:
         assert error.failure is Failure.CORRUPT  # noqa: PT017
-    assert time.perf_counter() - started < 5
