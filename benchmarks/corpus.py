@@ -85,7 +85,8 @@ def _look(gate: Gate, report: Report) -> None:
     report.stuck = sorted((one.path.display, *_class_and_reason(one)) for one in stuck)
     kinds: Counter[str] = Counter()
     for path in gate.ledger.find_displayed("", MOST_STUCK):
-        view = gate.why_path(path)
+        view = gate.ledger.find_file(path)
+        assert view is not None
         task = min(view.tasks, key=lambda task: list(State).index(task.state))
         if task.state not in FINAL:
             report.faults.append(f"{path}: {task.state}, {task.reason}")
