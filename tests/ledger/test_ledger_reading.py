@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 from ledger_samples import EVERYTHING, OWNER, TEXT, Item, World, result_of
@@ -20,7 +21,8 @@ def test_note_is_remembered_and_replaced(world: World) -> None:
     assert world.ledger.get_note("files") is None
     world.ledger.set_note("files", "12")
     world.ledger.set_note("files", "13")
-    assert world.ledger.another().get_note("files") == "13"
+    with closing(world.ledger.another()) as other:
+        assert other.get_note("files") == "13"
 
 
 # --- results ---------------------------------------------------------------------------------------------------------
