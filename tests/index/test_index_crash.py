@@ -115,7 +115,7 @@ def test_publish_that_fails_at_any_operation_leaves_the_old_or_the_new_snapshot(
         assert violation(root, STATES) == "", f"operation {number}"
         if number % 4 == 0 or not failed:
             finish(root)
-        shutil.rmtree(root)
+        shutil.rmtree(root, ignore_errors=True)  # a thread of tantivy may still be closing what it had open
         number += step
     assert number > 50
 
@@ -129,7 +129,7 @@ def test_harness_sees_a_half_applied_a_lost_and_a_broken_snapshot(quick_path: Pa
     assert "holds" in violation(root, STATES)
     next((root / "3").glob("*.term")).unlink()
     assert "does not open" in violation(root, STATES)
-    shutil.rmtree(root)
+    shutil.rmtree(root, ignore_errors=True)  # a thread of tantivy may still be closing what it had open
     assert "no snapshot" in violation(root, STATES)
 
 
